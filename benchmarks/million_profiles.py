@@ -281,7 +281,7 @@ def update_worker(case: dict[str, Any]) -> dict[str, Any]:
         start = time.perf_counter()
         with contextlib.closing(open_index(index)) as opened:
             stamp, last = opened.stamp, opened.segments[-1].last
-        with gathering(index, stamp, last) as fresh:
+        with gathering(index, stamp, last, CHANGED) as fresh:
             _records.insert(fresh, "tables", tables)
             _records.insert(fresh, "columns", columns)
         changed = Fresh(working_file(index), [name_of(i) for i in numbers], "")

@@ -1,4 +1,4 @@
-"""TableCopies of the tables of a lake, so that each table is read once."""
+"""Copies of the tables of a lake, so that each table is read once."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ import contextlib
 import os
 import re
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,7 +36,7 @@ from typing import Any
 import duckdb
 
 from equipoise.lake.tables._terms import NUMERIC
-from equipoise.lake.tables.index._records import FORMAT
+from equipoise.lake.tables.index._records import COLUMNS, FORMAT, TABLES
 
 _SMALL = 1_000
 """Number of tables up to which the base is written anew each time."""
@@ -44,12 +44,11 @@ _SMALL = 1_000
 _SHARE = 4
 """Deltas are merged with the base once it has less than so many times as many tables as they have."""
 
-_AT_ONCE = 10_000_000
+_AT_ONCE = 50_000_000
 """Number of terms that are sorted at once, which bounds the memory that a run needs."""
 
 _MOST_DELTAS = 8
 _TRIES = 5
-_MEMORY = "256MB"  # beyond it, DuckDB sorts on disk
 
 _KINDS = ("tables", "columns", "postings", "numbers")
 
@@ -189,11 +188,29 @@ def alive(kind: str, chosen: Sequence[int], segments: int, further: str = "") ->
 
 @dataclass(frozen=True)
 class Fresh:
-    """What a run adds to an index: a file of records, and the files whose tables they replace."""
+    """What is added to an index: records, and the files whose tables they replace.
 
-    path: Path
-    replaced: Sequence[str]
-    state: str
+    The records are in a DuckDB file or, by kind, in Parquet files.
+    """
+
+    records: Path | Mapping[str, str]
+    replaced: Sequence[str] = ()
+    state: str = ""
+
+    def attach(self, connection: duckdb.DuckDBPyConnection) -> None:
+        """Make the records known as ``fresh.tables`` and ``fresh.columns``."""
+        if isinstance(self.records, Path):
+            attach(connection, self.records, "fresh")
+            return
+        connection.execute("CREATE SCHEMA fresh")
+        for kind, files in self.records.items():
+            quoted = files.replace("'", "''")
+            connection.execute(f"CREATE VIEW fresh.{kind} AS FROM read_parquet('{quoted}')")
+
+
+def memory_for(tables: int) -> str:
+    """Memory for so many tables: beyond it DuckDB sorts on disk, but some of each it must keep."""
+    return f"{256 + tables // 500}MB"
 
 
 def publish(path: Path, fresh: Fresh, *, from_scratch: bool) -> None:
@@ -202,10 +219,11 @@ def publish(path: Path, fresh: Fresh, *, from_scratch: bool) -> None:
     From scratch it becomes the base, whatever there was before.
     """
     remove_outdated(path)  # or what a killed run left could become part of the index
-    with contextlib.closing(connect(path, memory_limit=_MEMORY)) as connection:
+    with contextlib.closing(connect(path)) as connection:
         opened = None if from_scratch else _attached(connection, path)
-        attach(connection, fresh.path, "fresh")
         connection.execute("USE memory")
+        fresh.attach(connection)
+        _limit_memory(connection, opened)
         _find_gone(connection, opened, fresh.replaced)
         there = () if opened is None else opened.segments
         merged = _merged(connection, there)
@@ -214,6 +232,15 @@ def publish(path: Path, fresh: Fresh, *, from_scratch: bool) -> None:
         os.fsync(file.fileno())
     part_file(path).replace(_target(path, there, merged, opened))
     remove_outdated(path)
+
+
+def _limit_memory(connection: duckdb.DuckDBPyConnection, opened: OpenIndex | None) -> None:
+    tables = [
+        "fresh.tables",
+        *(f"s{i}.tables" for i in range(len(opened.segments if opened else ()))),
+    ]
+    number = sum(connection.execute(f"SELECT count(*) FROM {t}").fetchall()[0][0] for t in tables)
+    connection.execute(f"SET memory_limit = '{memory_for(number)}'")
 
 
 def _find_gone(
@@ -277,8 +304,10 @@ def _write(
     connection.execute(f"ATTACH '{file}' AS made")
     kept = {kind: _kept(kind, merged, len(there)) for kind in _KINDS}
     # Unsorted: numbers are hashes, so that order would help nobody, and long rows take much memory.
-    for kind in ("tables", "columns"):
-        connection.execute(f"CREATE TABLE made.{kind} AS {kept[kind]}FROM fresh.{kind}")
+    for kind, fields in (("tables", TABLES), ("columns", COLUMNS)):
+        connection.execute(f"CREATE TABLE made.{kind} {fields}")
+        rows = f"{kept[kind]}FROM fresh.{kind}"
+        connection.execute(f"INSERT INTO made.{kind} BY NAME FROM ({rows})")
     _write_postings(connection, kept["postings"])
     connection.execute(
         f"CREATE TABLE made.numbers AS FROM ({kept['numbers']}SELECT id, place, opaque, "

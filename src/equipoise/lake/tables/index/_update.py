@@ -123,10 +123,7 @@ def load(
     with locked(path, waiting):
         remove_leftovers(path)
         try:
-            with gathering(path, "", -1) as connection:
-                for kind, files in (("tables", tables), ("columns", columns)):
-                    connection.execute(f"INSERT INTO {kind} BY NAME FROM read_parquet(?)", [files])
-            publish(path, Fresh(working_file(path), (), ""), from_scratch=True)
+            publish(path, Fresh({"tables": tables, "columns": columns}), from_scratch=True)
         except (duckdb.Error, OSError) as error:
             raise InputError(
                 f"{tables} and {columns} cannot be loaded into the index {path} ({reason_of(error)})."
@@ -193,7 +190,7 @@ class _Update:
                 old = stack.enter_context(contextlib.closing(open_index(self.path)))
             before = {} if old is None else _records.known_files(old.connection)
             stamp, last = ("", -1) if old is None else (old.stamp, old.segments[-1].last)
-            with gathering(self.path, stamp, last) as fresh:
+            with gathering(self.path, stamp, last, len(found)) as fresh:
                 done = self._gather(found, before, fresh, None if old is None else old.connection)
                 gathered = _records.known_files(fresh)
         replaced = [name for name in before if name not in found or name in gathered]

@@ -12,10 +12,8 @@ import duckdb
 
 from equipoise.errors import InputError
 from equipoise.lake.tables.index._records import COLUMNS, FORMAT, TABLES
-from equipoise.lake.tables.index._segments import part_file
+from equipoise.lake.tables.index._segments import memory_for, part_file
 from equipoise.scratch import is_old, take_lock
-
-_MEMORY = "128MB"
 
 
 @contextlib.contextmanager
@@ -53,14 +51,17 @@ def working_file(path: Path) -> Path:
 
 
 @contextlib.contextmanager
-def gathering(path: Path, stamp: str, last: int) -> Iterator[duckdb.DuckDBPyConnection]:
+def gathering(
+    path: Path, stamp: str, last: int, tables: int
+) -> Iterator[duckdb.DuckDBPyConnection]:
     """Open the file in which a run gathers what is new; one that was left is gone on with.
 
     ``stamp`` and ``last`` are the base and the last delta of the index that it will be added to: what
-    was gathered for another state of the index is dropped.
+    was gathered for another state of the index is dropped. ``tables`` is how many may be new.
     """
     connection = _resume(path, stamp, last) or _begin(path, stamp, last)
     try:
+        connection.execute(f"SET memory_limit = '{memory_for(tables)}'")
         yield connection
         connection.execute("CHECKPOINT")  # close() would hide an error such as a full disk
     finally:
@@ -68,7 +69,7 @@ def gathering(path: Path, stamp: str, last: int) -> Iterator[duckdb.DuckDBPyConn
 
 
 def _connect(path: Path) -> duckdb.DuckDBPyConnection:
-    return duckdb.connect(str(working_file(path)), config={"memory_limit": _MEMORY})
+    return duckdb.connect(str(working_file(path)))
 
 
 def _resume(path: Path, stamp: str, last: int) -> duckdb.DuckDBPyConnection | None:
