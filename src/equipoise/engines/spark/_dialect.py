@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import ClassVar
 
 from equipoise.engines.column_types import Family
@@ -86,6 +87,19 @@ class SparkDialect(Dialect):
         """Whether a whole text matches a pattern."""
         whole = rf"\A(?:{pattern})\z"
         return f"regexp_like({text}, {self.literal(whole)})"
+
+    def captured(self, text: str, pattern: str, group: int) -> str:
+        """Read what a group of a pattern captures; null if nothing."""
+        whole = rf"\A(?:{pattern})\z"
+        return f"nullif(regexp_extract({text}, {self.literal(whole)}, {group}), '')"
+
+    def without(self, text: str, pattern: str) -> str:
+        """Read a text without all that matches a pattern."""
+        return f"regexp_replace({text}, {self.literal(pattern)}, '')"
+
+    def words(self, words: Iterable[str]) -> str:
+        """Write a table with a column of many words."""
+        return f"(SELECT explode(split('{','.join(words)}', ',')) AS word)"
 
     def quotient(self, a: str, b: str) -> str:
         """Divide whole numbers that are not negative."""
