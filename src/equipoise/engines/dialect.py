@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import ClassVar
 
 from equipoise.engines.column_types import Family, family, is_float, is_text
-from equipoise.engines.letters import letters
+from equipoise.engines.letters import BLANKS, letters
 
 NUMBER = r"[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]{1,3})?"
 """Texts that are read as finite numbers, as a pattern that means the same in every database."""
@@ -181,9 +181,16 @@ class Dialect:
         """Whether a whole text matches a pattern of those that mean the same everywhere."""
         raise NotImplementedError
 
-    def captured(self, text: str, pattern: str, group: int) -> str:
-        """Read what a group of a pattern, which the whole text matches, captures; null if nothing."""
+    def captures(self, text: str, pattern: str, groups: int) -> str:
+        """Read what the groups of a pattern capture of a text that matches it, as a list.
+
+        No captured text has a line break.
+        """
         raise NotImplementedError
+
+    def item(self, items: str, place: int) -> str:
+        """Read one item of a list, counted from 1; null if it is empty."""
+        return f"nullif(({items})[{place}], '')"
 
     def without(self, text: str, pattern: str) -> str:
         """Read a text without all that matches a pattern."""
@@ -199,6 +206,12 @@ class Dialect:
             f"CASE WHEN {self.is_ascii(text)} THEN lower({text}) "
             f"ELSE translate({text}, {capital}, {small}) END"
         )
+
+    def without_blanks(self, text: str) -> str:
+        """Read a text without surrounding blanks of any script; most texts have none."""
+        ends = [self.by_bytes(f"{end}({text}, 1)") for end in ("left", "right")]
+        bare = " AND ".join(f"{end} BETWEEN '!' AND '~'" for end in ends)
+        return f"CASE WHEN {bare} THEN {text} ELSE {self.stripped_of(text, BLANKS)} END"
 
     def is_ascii(self, text: str) -> str:
         """Whether a text has ASCII characters only."""

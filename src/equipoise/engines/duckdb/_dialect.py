@@ -93,9 +93,11 @@ class DuckDBDialect(Dialect):
         """Whether a whole text matches a pattern."""
         return f"regexp_full_match({text}, {self.literal(pattern)})"
 
-    def captured(self, text: str, pattern: str, group: int) -> str:
-        """Read what a group of a pattern captures; null if nothing."""
-        return f"nullif(regexp_extract({text}, {self.literal(f'^(?:{pattern})$')}, {group}), '')"
+    def captures(self, text: str, pattern: str, groups: int) -> str:
+        """Read what the groups of a pattern capture, as a list."""
+        places = "\n".join(f"\\{i}" for i in range(1, groups + 1))
+        whole = self.literal(f"^(?:{pattern})$")
+        return f"string_split(regexp_replace({text}, {whole}, {self.literal(places)}), '\n')"
 
     def finite(self, text: str) -> str:
         """Read a text that is a number as a double."""

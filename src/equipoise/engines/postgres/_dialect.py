@@ -83,9 +83,9 @@ class PostgresDialect(Dialect):
         """Whether a whole text matches a pattern; (?s) is the default here."""
         return f"{text} ~ {self.literal(f'^(?:{_posix(pattern)})$')}"
 
-    def captured(self, text: str, pattern: str, group: int) -> str:
-        """Read what a group of a pattern captures; null if nothing."""
-        return f"(regexp_match({text}, {self.literal(f'^(?:{_posix(pattern)})$')}))[{group}]"
+    def captures(self, text: str, pattern: str, groups: int) -> str:  # noqa: ARG002
+        """Read what the groups of a pattern capture, as a list."""
+        return f"regexp_match({text}, {self.literal(f'^(?:{_posix(pattern)})$')})"
 
     def in_lower_case(self, text: str) -> str:
         """Write letters in lower case, whatever the locale is."""

@@ -88,10 +88,16 @@ class SparkDialect(Dialect):
         whole = rf"\A(?:{pattern})\z"
         return f"regexp_like({text}, {self.literal(whole)})"
 
-    def captured(self, text: str, pattern: str, group: int) -> str:
-        """Read what a group of a pattern captures; null if nothing."""
-        whole = rf"\A(?:{pattern})\z"
-        return f"nullif(regexp_extract({text}, {self.literal(whole)}, {group}), '')"
+    def captures(self, text: str, pattern: str, groups: int) -> str:
+        """Read what the groups of a pattern capture, as a list."""
+        places = self.literal("\n".join(f"${i}" for i in range(1, groups + 1)))
+        whole = self.literal(rf"\A(?:{pattern})\z")
+        line = self.literal("\n")
+        return f"split(regexp_replace({text}, {whole}, {places}), {line})"
+
+    def item(self, items: str, place: int) -> str:
+        """Read one item of a list, counted from 1; null if it is empty."""
+        return f"nullif(element_at({items}, {place}), '')"
 
     def without(self, text: str, pattern: str) -> str:
         """Read a text without all that matches a pattern."""

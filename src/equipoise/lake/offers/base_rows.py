@@ -54,7 +54,7 @@ DATABASES = ("postgres", "spark")
 _SAMPLED = 100_000
 """Maximum number of rows of the base that are compared with the added rows."""
 
-_DIGESTS = 1_000_000
+_DIGESTS = 250_000
 """About how many rows the share of equal rows is estimated from."""
 
 _AT_ONCE = 250_000

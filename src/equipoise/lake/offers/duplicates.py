@@ -110,6 +110,8 @@ class Known:
 
     def _count_in_base(self, rows: RowHashes) -> Whole:
         """Count the rows of the base that equal each row."""
+        if not isinstance(self.base, RowHashes):  # which are not in memory, and asked for few rows
+            return self.base.count_equal(rows, self.compared(rows, self.base))
         whole = rows.origin or rows
         found = self.matches.in_base.get(whole)
         if found is None:

@@ -81,6 +81,7 @@ class RowHashes:
 
     _parts: dict[str, Hashes] = field(default_factory=dict, repr=False)
     _whole: dict[frozenset[str], Hashes] = field(default_factory=dict, repr=False, compare=False)
+    _digests: dict[frozenset[str], Hashes] = field(default_factory=dict, repr=False, compare=False)
     _rising: dict[frozenset[str], Rising] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
@@ -142,8 +143,18 @@ class RowHashes:
 
     def digests(self, names: Sequence[str]) -> Hashes:
         """Hash rows over some columns as databases can: by md5, in the order of the names."""
+        asked = frozenset(names)
+        if asked not in self._digests:
+            if self.origin is not None:
+                found = self.origin.digests(names)[self.lines]
+            else:
+                found = self._digested(sorted(asked))
+            self._keep(self._digests, asked, found)
+        return self._digests[asked]
+
+    def _digested(self, names: Sequence[str]) -> Hashes:
         _, first, number = np.unique(self.over(names), return_index=True, return_inverse=True)
-        columns = [self.columns[name][first] for name in sorted(set(names))]
+        columns = [self.columns[name][first] for name in names]
         texts = np.column_stack(columns).astype(">u8").tobytes().hex()
         width = DIGITS * len(columns)
         found = (_md5(texts[i : i + width]) for i in range(0, len(texts), width))
