@@ -61,7 +61,7 @@ def make(asked: dict[str, Any]) -> dict[str, Any]:
     connection = duckdb.connect()
     connection.execute("SET threads = 1; SELECT setseed(0.5)")
     rich = "CASE WHEN random() < {} THEN '>50K' ELSE '<=50K' END AS income"
-    uneven = rich.format("CASE WHEN sex = 'Male' THEN 0.3 ELSE 0.297 END")
+    uneven = rich.format("CASE WHEN sex = 'Male' THEN 0.3 ELSE 0.2995 END")
     base = f"SELECT *, {uneven} FROM (SELECT {_COLUMNS} FROM range({rows}))"
     connection.execute(f"COPY ({base}) TO '{folder}/base.parquet'")
     for i in range(TABLES):

@@ -76,6 +76,8 @@ class Sample(NamedTuple):
 
     rows: pa.Table
     of: int | None = None
+    outside: int = 0
+    """Number of rows in other cells that were left out."""
 
 
 class BaseRows(Protocol):
@@ -393,8 +395,10 @@ class StoredRows:
             )
             if MISSING not in cell and there.get(cell, 0)
         }
+        total = sum(rows.values())
+        outside = self._rows - total
         if not rows:
-            return Sample(self.like)
+            return Sample(self.like, outside=outside)
         most = _level(list(rows.values()), _SAMPLED)
         found = self._sampled(need, {cell: _share(most, n) for cell, n in rows.items()})
         if len(found) < _SAMPLED / 2 < sum(min(n, most) for n in rows.values()):
@@ -403,9 +407,8 @@ class StoredRows:
             shares = {cell: more * _share(most, n) for cell, n in rows.items()}
             found = self._sampled(need, shares)
         chosen = self._repeated(found, need, most)
-        total = sum(rows.values())
-        left = max(total - sum(self.gone.values()), 0)
-        return Sample(without_categories(chosen), left if total > _SAMPLED else None)
+        of = total if total > _SAMPLED else None
+        return Sample(without_categories(chosen), of, outside)
 
     def _sampled(self, need: Need, shares: Mapping[tuple[str, ...], float]) -> pa.Table:
         limits = {cell: _below(share) for cell, share in shares.items()}

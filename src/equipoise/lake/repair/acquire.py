@@ -80,11 +80,8 @@ def acquire(
     places = output_places(base, lake, output, ledger, looking, beside or ())
     if prospect is None:
         progress(f"reading {base.name}", 0)
-    rows = (
-        rows_of(lake.engine, base, plan.counts.n + plan.counts.dropped)
-        if prospect is None
-        else prospect.rows
-    )
+    expected = plan.counts.n + plan.counts.dropped
+    rows = rows_of(lake.engine, base, expected) if prospect is None else prospect.rows
     request = plan.counts.request_for_rows()
     # A base that the plan was not made for is refused before the lake is searched.
     change = PlannedChange.of(plan, base, rows.counts(request), force=limits.force)
@@ -202,10 +199,13 @@ def _shift(base: BaseRows, added: pa.Table, need: Need, limit: float | None) -> 
     """Compare the added rows with those of the base in the same cells; refuse a large shift."""
     if not len(added):
         return None
-    rows, of = base.sample(need)
+    rows, of, outside = base.sample(need)
     cells = need.numbers(rows), need.numbers(added)
     others = [n for n in rows.column_names if n not in need.request.columns]
     shift = measure_shift(rows, added, cells, columns=others, limit=limit)
+    # All rows of other cells count as one cell, even if they are not fetched.
+    others_too = shift.cells_without_added + bool(outside)
+    shift = replace(shift, cells_without_added=others_too)
     if of is not None:
         shift = replace(shift, sampled=len(rows), sampled_of=of)
     if shift.exceeded:
