@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import ClassVar
 
 from equipoise.engines.column_types import Family, family, is_float, is_text
+from equipoise.engines.letters import BLANKS, letters
 
 NUMBER = r"[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]{1,3})?"
 """Texts that are read as finite numbers, as a pattern that means the same in every database."""
@@ -26,6 +27,8 @@ class Dialect:
     text_type: ClassVar[str] = "VARCHAR"
     double_type: ClassVar[str] = "DOUBLE"
     whole_type: ClassVar[str] = "BIGINT"
+    fence: ClassVar[str] = ""
+    """Ends a subquery whose expressions must not be moved into the query around it, and repeated."""
 
     # ------------------------------------------------------------------ quoting
 
@@ -176,6 +179,46 @@ class Dialect:
 
     def matches(self, text: str, pattern: str) -> str:
         """Whether a whole text matches a pattern of those that mean the same everywhere."""
+        raise NotImplementedError
+
+    def captures(self, text: str, pattern: str, groups: int) -> str:
+        """Read what the groups of a pattern capture of a text that matches it, as a list.
+
+        No captured text has a line break.
+        """
+        raise NotImplementedError
+
+    def item(self, items: str, place: int) -> str:
+        """Read one item of a list, counted from 1; null if it is empty."""
+        return f"nullif(({items})[{place}], '')"
+
+    def without(self, text: str, pattern: str) -> str:
+        """Read a text without all that matches a pattern."""
+        return f"regexp_replace({text}, {self.literal(pattern)}, '', 'g')"
+
+    def in_lower_case(self, text: str) -> str:
+        """Write the letters of any script in lower case, the same in every database and in Arrow.
+
+        Functions of databases depend on the version of Unicode and on the locale; only ASCII is safe.
+        """
+        capital, small = map(self.literal, letters())
+        return (
+            f"CASE WHEN {self.is_ascii(text)} THEN lower({text}) "
+            f"ELSE translate({text}, {capital}, {small}) END"
+        )
+
+    def without_blanks(self, text: str) -> str:
+        """Read a text without surrounding blanks of any script; most texts have none."""
+        ends = [self.by_bytes(f"{end}({text}, 1)") for end in ("left", "right")]
+        bare = " AND ".join(f"{end} BETWEEN '!' AND '~'" for end in ends)
+        return f"CASE WHEN {bare} THEN {text} ELSE {self.stripped_of(text, BLANKS)} END"
+
+    def is_ascii(self, text: str) -> str:
+        """Whether a text has ASCII characters only."""
+        return f"octet_length({text}) = length({text})"
+
+    def words(self, words: Iterable[str]) -> str:
+        """Write a table with a column ``word`` of many words without commas, as one literal."""
         raise NotImplementedError
 
     def md5(self, text: str) -> str:

@@ -224,7 +224,7 @@ def choose_rows(
     """
     types = {c.name: c.type for c in columns}
     names = ", ".join(d.identifier(c.name) for c in columns)
-    mark = _mark(columns)
+    mark = mark_of(columns)
     if located:
         names += f", {_location(d, columns, known)}"
         table = numbered(table, columns) if known.numbered else table
@@ -273,7 +273,7 @@ def rows_at(
 ) -> str:
     """Select the rows at the places of the table ``chosen``, or all others, in their order."""
     exists = "NOT EXISTS" if others else "EXISTS"
-    line = f"line{_mark(columns)}"
+    line = f"line{mark_of(columns)}"
     names = ", ".join(d.identifier(c.name) for c in columns)
     if located:
         names += (
@@ -293,7 +293,7 @@ def rows_to_write(
     types: Mapping[str, str],
 ) -> str:
     """Select the rows of a table but for those at the places of ``without``, with other types."""
-    line = f"line{_mark(columns)}"
+    line = f"line{mark_of(columns)}"
     names = [d.identifier(c.name) for c in columns]
     shown = [
         f"{d.tried(name, types[c.name])} AS {name}" if c.name in types else name
@@ -312,7 +312,7 @@ def rows_known(
     d: Dialect, table: str, columns: Sequence[Column], chosen: str, known: Identity
 ) -> str:
     """Select the rows that ``chosen`` names by key, or by hash and occurrence, with their location."""
-    mark = _mark(columns)
+    mark = mark_of(columns)
     names = ", ".join(d.identifier(c.name) for c in columns)
     text = f"SELECT *, {canonical_row(d, columns)} AS text{mark} FROM {table} AS input"
     if known.key:
@@ -338,7 +338,7 @@ def rows_without(
     d: Dialect, table: str, columns: Sequence[Column], gone: str, known: Identity
 ) -> str:
     """Select the rows that are not among ``gone``, which has keys, or hashes and their numbers."""
-    mark = _mark(columns)
+    mark = mark_of(columns)
     names = ", ".join(d.identifier(c.name) for c in columns)
     if known.key:
         found = f"SELECT *, {key_text(d, columns, known)} AS given{mark} FROM {table} AS input"
@@ -367,14 +367,14 @@ def over(table: str, query: str) -> str:
 
 def numbered(table: str, columns: Sequence[Column]) -> str:
     """Number the rows of a table as they are read, for which an engine must keep their order."""
-    return f"(SELECT *, row_number() OVER () - 1 AS line{_mark(columns)} FROM {table})"
+    return f"(SELECT *, row_number() OVER () - 1 AS line{mark_of(columns)} FROM {table})"
 
 
 def _location(
     d: Dialect, columns: Sequence[Column], known: Identity, text: str | None = None
 ) -> str:
     place, md5 = location_names(c.name for c in columns)
-    mark = _mark(columns)
+    mark = mark_of(columns)
     whole = canonical_row(d, columns) if known.key else f"text{mark}"
     hashed = d.md5(text or whole)
     if known.numbered:
@@ -395,7 +395,7 @@ def key_text(d: Dialect, columns: Sequence[Column], known: Identity) -> str:
     return canonical_row(d, key)
 
 
-def _mark(columns: Sequence[Column]) -> str:
+def mark_of(columns: Sequence[Column]) -> str:
     """Return a suffix that is longer than any column name, so that names with it are unused."""
     return "_" * (1 + max(len(c.name) for c in columns))
 
@@ -414,7 +414,7 @@ def compared(
 
     Returns the converted table, and the expressions that select the original columns from it.
     """
-    mark = _mark(columns)
+    mark = mark_of(columns)
     types = {name.casefold(): kind for name, kind in (condition.types or {}).items()}
     inner, own = [], []
     for i, column in enumerate(columns):

@@ -290,6 +290,7 @@ def available(need: Need, prospect: Prospect, progress: Reporter) -> np.ndarray[
     for i, candidate in enumerate(usable):
         progress(f"scanning {candidate.name}", i / len(usable))
         scanner.draw(candidate)
+    scanner.expect(usable)
     scanner.compare_all(usable)
     for candidate in usable:
         total += union.add(candidate)

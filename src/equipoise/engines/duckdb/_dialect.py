@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import ClassVar
 
 from equipoise.engines.column_types import Family, is_float, is_whole
@@ -91,6 +92,24 @@ class DuckDBDialect(Dialect):
     def matches(self, text: str, pattern: str) -> str:
         """Whether a whole text matches a pattern."""
         return f"regexp_full_match({text}, {self.literal(pattern)})"
+
+    def captures(self, text: str, pattern: str, groups: int) -> str:
+        """Read what the groups of a pattern capture, as a list."""
+        places = "\n".join(f"\\{i}" for i in range(1, groups + 1))
+        whole = self.literal(f"^(?:{pattern})$")
+        return f"string_split(regexp_replace({text}, {whole}, {self.literal(places)}), '\n')"
+
+    def finite(self, text: str) -> str:
+        """Read a text that is a number as a double."""
+        return f"TRY_CAST({text} AS DOUBLE)"
+
+    def is_ascii(self, text: str) -> str:
+        """Whether a text has ASCII characters only."""
+        return f"strlen({text}) = length({text})"
+
+    def words(self, words: Iterable[str]) -> str:
+        """Write a table with a column of many words."""
+        return f"(SELECT unnest(string_split('{','.join(words)}', ',')) AS word)"
 
     def quotient(self, a: str, b: str) -> str:
         """Divide whole numbers that are not negative."""

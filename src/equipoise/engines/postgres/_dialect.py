@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import ClassVar
 
 from equipoise.engines.column_types import Family
@@ -36,6 +37,7 @@ class PostgresDialect(Dialect):
     text_type: ClassVar[str] = "text"
     double_type: ClassVar[str] = "double precision"
     whole_type: ClassVar[str] = "bigint"
+    fence: ClassVar[str] = " OFFSET 0"
 
     def type_name(self, column_type: str) -> str:
         """Return the name of a type of a column.
@@ -80,6 +82,18 @@ class PostgresDialect(Dialect):
     def matches(self, text: str, pattern: str) -> str:
         """Whether a whole text matches a pattern; (?s) is the default here."""
         return f"{text} ~ {self.literal(f'^(?:{_posix(pattern)})$')}"
+
+    def captures(self, text: str, pattern: str, groups: int) -> str:  # noqa: ARG002
+        """Read what the groups of a pattern capture, as a list."""
+        return f"regexp_match({text}, {self.literal(f'^(?:{_posix(pattern)})$')})"
+
+    def in_lower_case(self, text: str) -> str:
+        """Write letters in lower case, whatever the locale is."""
+        return super().in_lower_case(f'({text} COLLATE "C")')
+
+    def words(self, words: Iterable[str]) -> str:
+        """Write a table with a column of many words."""
+        return f"(SELECT unnest('{{{','.join(words)}}}'::text[]) AS word)"
 
     def quotient(self, a: str, b: str) -> str:
         """Divide whole numbers that are not negative."""

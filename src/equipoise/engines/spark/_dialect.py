@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import ClassVar
 
 from equipoise.engines.column_types import Family
@@ -86,6 +87,25 @@ class SparkDialect(Dialect):
         """Whether a whole text matches a pattern."""
         whole = rf"\A(?:{pattern})\z"
         return f"regexp_like({text}, {self.literal(whole)})"
+
+    def captures(self, text: str, pattern: str, groups: int) -> str:
+        """Read what the groups of a pattern capture, as a list."""
+        places = self.literal("\n".join(f"${i}" for i in range(1, groups + 1)))
+        whole = self.literal(rf"\A(?:{pattern})\z")
+        line = self.literal("\n")
+        return f"split(regexp_replace({text}, {whole}, {places}), {line})"
+
+    def item(self, items: str, place: int) -> str:
+        """Read one item of a list, counted from 1; null if it is empty."""
+        return f"nullif(element_at({items}, {place}), '')"
+
+    def without(self, text: str, pattern: str) -> str:
+        """Read a text without all that matches a pattern."""
+        return f"regexp_replace({text}, {self.literal(pattern)}, '')"
+
+    def words(self, words: Iterable[str]) -> str:
+        """Write a table with a column of many words."""
+        return f"(SELECT explode(split('{','.join(words)}', ',')) AS word)"
 
     def quotient(self, a: str, b: str) -> str:
         """Divide whole numbers that are not negative."""

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, get_args
 
 import numpy as np
 
 from equipoise.errors import InputError
 from equipoise.lake.offers.fingerprints import RowHashes
-from equipoise.lake.offers.matches import Matches, count_in, occurrences
+from equipoise.lake.offers.matches import Matches, occurrences
 from equipoise.options.search import Dedupe
 from equipoise.validate import one_of
 
@@ -32,6 +32,17 @@ _MOST_POOLS = 250
 """Maximum number of sets of columns, since each set is compared with every other."""
 
 
+class KnownRows(Protocol):
+    """Rows of a base, in memory or in an engine, with hashes by the names of columns."""
+
+    @property
+    def columns(self) -> Mapping[str, Any]:
+        """The columns that can be compared."""
+
+    def count_equal(self, rows: RowHashes, names: Sequence[str]) -> Whole:
+        """Count the rows here that equal each of some others in some columns."""
+
+
 @dataclass
 class Known:
     """Known rows: those of the base, and those taken so far.
@@ -49,7 +60,7 @@ class Known:
     [False, True, True]
     """
 
-    base: RowHashes
+    base: KnownRows
     policy: Dedupe = "strict"
     key: Sequence[str] = ()
     cell: frozenset[str] = frozenset()
@@ -99,10 +110,12 @@ class Known:
 
     def _count_in_base(self, rows: RowHashes) -> Whole:
         """Count the rows of the base that equal each row."""
+        if not isinstance(self.base, RowHashes):  # which are not in memory, and asked for few rows
+            return self.base.count_equal(rows, self.compared(rows, self.base))
         whole = rows.origin or rows
         found = self.matches.in_base.get(whole)
         if found is None:
-            found = count_in(self.base, whole, self.compared(whole, self.base))
+            found = self.base.count_equal(whole, self.compared(whole, self.base))
             self.matches.in_base[whole] = found
         return found if rows.lines is None else found[rows.lines]
 
@@ -123,9 +136,12 @@ class Known:
         base would say little about the few cells that get rows. ``cells`` holds the cell of each
         row of the base, from 0 to ``many`` - 1, or -1 for rows in none of them.
         """
-        if self.policy == "key" or not self.base.length:
+        base = self.base
+        if not isinstance(base, RowHashes):
+            raise TypeError("rows that are not in memory are counted where they are.")
+        if self.policy == "key" or not base.length:
             return np.zeros(many)
-        rising, order = self.base.rising_over(self.compared(rows, self.base))
+        rising, order = base.rising_over(self.compared(rows, base))
         as_before = np.concatenate([[False], rising[1:] == rising[:-1], [False]])
         alike = np.empty(len(rising), bool)
         alike[order] = as_before[1:] | as_before[:-1]
@@ -134,7 +150,7 @@ class Known:
         found = np.bincount(cells[inside & alike], minlength=many)
         return found / np.maximum(there, 1)
 
-    def compared(self, rows: RowHashes, others: RowHashes) -> list[str]:
+    def compared(self, rows: RowHashes, others: KnownRows) -> list[str]:
         """Return the columns in which rows of two tables are compared."""
         if self.policy == "key":
             for name in self.key:

@@ -25,15 +25,34 @@ _Kept = TypeVar("_Kept")
 _MOST_KEPT, _MOST_SETS = 4_000_000, 32
 """Maximum number of cached hashes of whole rows, and of sets of columns they are cached for."""
 
+DIGITS = 16
+"""Number of hexadecimal digits of a hash."""
+
 _FEW = 100_000
 """Maximum number of rows whose hashes of single columns are cached, ready to be summed."""
 
 _AT_ONCE = 20_000
 """Number of texts that are hashed before the work can be cancelled again."""
 
-_NUMBER = r"^[+-]?((0|[1-9]\d{0,14})(\.\d*)?|\.\d+)(e[+-]?\d{1,2})?$"
+# Databases read these patterns, too (meanings.py), so they hold only what all of these understand.
+NUMBER = "[+-]?((0|[1-9][0-9]{0,14})([.][0-9]*)?|[.][0-9]+)(e[+-]?[0-9]{1,2})?"
 """Numbers without leading zeros, which may be part of a code."""
-_LARGE = 1e15
+
+COMMA = "[+-]?([0-9]+|[1-9][0-9]{0,2}([.][0-9]{3})+)(,[0-9]+)?"
+"""Numbers with a decimal comma."""
+
+GROUPED = "[+-]?([0-9]+|[1-9][0-9]{0,2}(,[0-9]{3})+)([.][0-9]+)?"
+"""Numbers with commas between thousands."""
+
+DATE = (
+    "([0-9]{1,4})([-/.])([0-9]{1,2})([-/.])([0-9]{1,4})"
+    "(?:[ t]([0-9]{1,2}):([0-9]{2})(?::([0-9]{2})(?:[.]0+)?)?(?: ?([ap])m)?)?"
+)
+"""Dates with or without a time, if both separators are the same."""
+
+TRUTHS = {"y": "yes", "yes": "yes", "true": "yes", "n": "no", "no": "no", "false": "no"}
+
+LARGE = 10**15
 """Integers from here on are hashed by their digits, since a double cannot hold all of them."""
 
 
@@ -62,13 +81,14 @@ class RowHashes:
 
     _parts: dict[str, Hashes] = field(default_factory=dict, repr=False)
     _whole: dict[frozenset[str], Hashes] = field(default_factory=dict, repr=False, compare=False)
+    _digests: dict[frozenset[str], Hashes] = field(default_factory=dict, repr=False, compare=False)
     _rising: dict[frozenset[str], Rising] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def of(cls, rows: pa.Table, names: Iterable[str] | None = None) -> RowHashes:
         """Hash the values of some columns, or of all."""
         chosen = rows.column_names if names is None else list(names)
-        return cls({name: _hashed(rows[name]) for name in chosen}, len(rows))
+        return cls({name: value_hashes(rows[name]) for name in chosen}, len(rows))
 
     @classmethod
     def joined(cls, tables: Sequence[RowHashes]) -> RowHashes:
@@ -115,6 +135,31 @@ class RowHashes:
             del kept[next(iter(kept))]
         kept[asked] = found
 
+    def count_equal(self, rows: RowHashes, names: Sequence[str]) -> NDArray[np.int64]:
+        """Count the rows here that equal each of some others in some columns."""
+        (rising, _), digests = self.rising_over(names), rows.over(names)
+        first = np.searchsorted(rising, digests, "left")
+        return np.searchsorted(rising, digests, "right") - first
+
+    def digests(self, names: Sequence[str]) -> Hashes:
+        """Hash rows over some columns as databases can: by md5, in the order of the names."""
+        asked = frozenset(names)
+        if asked not in self._digests:
+            if self.origin is not None:
+                found = self.origin.digests(names)[self.lines]
+            else:
+                found = self._digested(sorted(asked))
+            self._keep(self._digests, asked, found)
+        return self._digests[asked]
+
+    def _digested(self, names: Sequence[str]) -> Hashes:
+        _, first, number = np.unique(self.over(names), return_index=True, return_inverse=True)
+        columns = [self.columns[name][first] for name in names]
+        texts = np.column_stack(columns).astype(">u8").tobytes().hex()
+        width = DIGITS * len(columns)
+        found = (_md5(texts[i : i + width]) for i in range(0, len(texts), width))
+        return np.fromiter(found, np.uint64, len(first))[number]
+
     def take(self, places: NDArray[np.int64]) -> RowHashes:
         """Return some of the rows, which stay known as rows of these."""
         lines = places if self.lines is None else self.lines[places]
@@ -139,7 +184,8 @@ class _Taken(Mapping[str, Hashes]):
         return len(self._columns)
 
 
-def _hashed(column: pa.ChunkedArray) -> Hashes:
+def value_hashes(column: pa.ChunkedArray) -> Hashes:
+    """Hash values by their meaning: numbers by their bits, and texts by md5."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -148,7 +194,7 @@ def _hashed(column: pa.ChunkedArray) -> Hashes:
     if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
         doubles = pc.cast(column, pa.float64(), safe=False).to_numpy(zero_copy_only=False)
         hashes = _of_numbers(doubles)
-        large = np.abs(doubles) >= _LARGE
+        large = np.abs(doubles) >= LARGE
         if pa.types.is_integer(column.type) and large.any():
             hashes[large] = _of_texts(pc.cast(column, pa.string()).filter(pa.array(large)))
         return hashes
@@ -167,7 +213,7 @@ def _of_texts(texts: pa.Array) -> Hashes:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    plain = pc.utf8_lower(pc.utf8_trim_whitespace(texts))
+    plain = _plain(texts)
     is_number = pc.match_substring_regex(plain, _NUMBER).to_numpy(zero_copy_only=False)
     is_number = is_number.astype(bool)
     hashes = np.empty(len(plain), np.uint64)
@@ -186,10 +232,17 @@ def _of_texts(texts: pa.Array) -> Hashes:
     return hashes
 
 
+def _plain(texts: pa.Array) -> pa.Array:
+    """Write texts without surrounding blanks, in lower case."""
+    import pyarrow.compute as pc
+
+    return pc.utf8_lower(pc.utf8_trim_whitespace(texts))
+
+
 def _of_text(text: str) -> int:
     """Hash a text that is not a plain number by its meaning, unless it is ambiguous."""
-    if text in _TRUTHS:
-        return _md5(_TRUTHS[text])
+    if text in TRUTHS:
+        return _md5(TRUTHS[text])
     if not text or not (text[0].isdigit() or text[0] in "+-"):
         return _md5(text)
     if (number := _foreign_number(text)) is not None:
@@ -197,14 +250,8 @@ def _of_text(text: str) -> int:
     return _md5(_day(text) or text)
 
 
-_TRUTHS = {"y": "yes", "yes": "yes", "true": "yes", "n": "no", "no": "no", "false": "no"}
-_COMMA = re.compile(r"[+-]?(\d+|[1-9]\d{0,2}(\.\d{3})+)(,\d+)?", re.ASCII)
-_GROUPED = re.compile(r"[+-]?(\d+|[1-9]\d{0,2}(,\d{3})+)(\.\d+)?", re.ASCII)
-_DATE = re.compile(
-    r"(\d{1,4})([-/.])(\d{1,2})\2(\d{1,4})"
-    r"(?:[ t](\d{1,2}):(\d{2})(?::(\d{2})(?:\.0+)?)?(?: ?([ap])m)?)?",
-    re.ASCII,
-)
+_NUMBER = f"^(?:{NUMBER})$"
+_COMMA, _GROUPED, _DATE = map(re.compile, (COMMA, GROUPED, DATE))
 
 
 def _foreign_number(text: str) -> float | None:
@@ -219,9 +266,9 @@ def _foreign_number(text: str) -> float | None:
 def _day(text: str) -> str | None:
     """Write a date with the year first, unless day and month are ambiguous."""
     found = _DATE.fullmatch(text)
-    if found is None:
+    if found is None or found[2] != found[4]:
         return None
-    first, _, second, third, hour, minute, seconds, half = found.groups()
+    first, _, second, _, third, hour, minute, seconds, half = found.groups()
     if len(first) == 4 and len(third) <= 2:
         year, month, day = first, int(second), int(third)
     elif len(third) == 4 and len(first) <= 2:
@@ -254,28 +301,36 @@ def loose_hashes(column: pa.ChunkedArray) -> Hashes:
     >>> len(np.unique(loose_hashes(texts)))
     3
     """
+    import pyarrow as pa
+
     values, numbers = encode_arrow(column, None)
-    texts = ("" if value is MISSING else value.strip().lower() for value in values)
-    return np.array([_md5(_loose(text)) for text in texts], np.uint64)[numbers]
+    texts = pa.array(["" if value is MISSING else value for value in values], pa.string())
+    return np.array([_md5(_loose(text)) for text in _plain(texts).to_pylist()], np.uint64)[numbers]
 
 
 def _loose(text: str) -> str:
     found = _DATE.fullmatch(text)
-    if found is not None:
-        parts = sorted(int(found[i][-2:]) for i in (1, 3, 4))
-        return f"{parts}{_time(*found.groups()[4:])}"
+    if found is not None and found[2] == found[4]:
+        parts = sorted(found[i][-2:].zfill(2) for i in (1, 3, 5))
+        return f"{'-'.join(parts)}{_time(*found.groups()[5:])}"
     digits = re.sub("[^0-9]", "", text)
     return digits.strip("0") if digits else text
 
 
 def _of_numbers(numbers: NDArray[np.float64]) -> Hashes:
+    """Return the bits of numbers, which are mixed only when rows are hashed: databases cannot mix."""
     exact = np.where(np.isnan(numbers), 0.0, numbers) + 0.0  # −0.0 is 0.0
-    return np.where(np.isnan(numbers), _MISSING, _mixed(exact.view(np.uint64)))
+    return np.where(np.isnan(numbers), _MISSING, exact.view(np.uint64))
 
 
 def _md5(text: str) -> int:
     digest = hashlib.md5(text.encode(), usedforsecurity=False).digest()
     return int.from_bytes(digest[:8], "big")
+
+
+def hash_text(text: str) -> str:
+    """Write the hash of a text as databases do."""
+    return f"{_md5(text):0{DIGITS}x}"
 
 
 _MISSING = np.uint64(_md5(""))

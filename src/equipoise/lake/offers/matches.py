@@ -76,7 +76,7 @@ class Matches:
         one, other = rows.origin or rows, others.origin or others
         if id(one) not in self._compared or id(other) not in self._compared:
             columns = shared(rows, others)
-            return None if columns is None else count_in(others, rows, columns)
+            return None if columns is None else others.count_equal(rows, columns)
         lines = self._pairs.get((id(one), id(other)))
         if lines is None:
             return None
@@ -133,12 +133,6 @@ def _equal(ours: RowHashes, theirs: RowHashes, columns: Sequence[str], most: int
     mine = np.repeat(np.arange(ours.length), there)
     place = np.repeat(first - np.cumsum(there) + there, there) + np.arange(len(mine))
     return mine, order[place]
-
-
-def count_in(known: RowHashes, rows: RowHashes, columns: Sequence[str]) -> Whole:
-    """Count the known rows that equal each row in some columns."""
-    (rising, _), digests = known.rising_over(columns), rows.over(columns)
-    return np.searchsorted(rising, digests, "right") - np.searchsorted(rising, digests, "left")
 
 
 def occurrences(digests: Hashes) -> NDArray[np.int64]:

@@ -12,9 +12,9 @@ from equipoise.engines.base import Engine
 from equipoise.engines.sources import Source
 from equipoise.engines.stores.states import is_same_place
 from equipoise.lake.matching.restriction import Restriction, restriction, wanted_by
+from equipoise.lake.offers.base_rows import BaseRows, rows_of
 from equipoise.lake.offers.copies import TableCopies
 from equipoise.lake.offers.duplicates import Known
-from equipoise.lake.offers.fingerprints import RowHashes, loose_hashes, loosely
 from equipoise.lake.offers.matches import Matches
 from equipoise.lake.offers.need import Need
 from equipoise.lake.offers.other_columns import settle_columns
@@ -27,8 +27,6 @@ from equipoise.plain import in_words
 from equipoise.progress import Reporter, silent
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from equipoise.lake.cover.worth import Whole
 
 _SHOWN = 5
@@ -43,8 +41,8 @@ class Prospect:
     looking: SearchRequest
     survey: Survey
     known: Known
-    rows: pa.Table
-    """All rows of the base, kept so that it is read once."""
+    rows: BaseRows
+    """The rows of the base, which are read once if they are few."""
 
     within: Restriction | None = None
     copies: TableCopies
@@ -66,7 +64,7 @@ class Prospect:
             need,
             self.known,
             self.looking.seed,
-            base_rows=self.rows,
+            base=self.rows,
             within=self.within,
             reads=self._reads,
         )
@@ -79,7 +77,7 @@ def explore(
     looking: SearchRequest,
     *,
     require_columns: bool = False,
-    rows: pa.Table | None = None,
+    rows: BaseRows | None = None,
     progress: Reporter = silent,
 ) -> Prospect:
     """Read a base, and survey a lake for tables that fit it."""
@@ -87,11 +85,12 @@ def explore(
     request = counts.request_for_rows()
     if rows is None:
         progress(f"reading {base.name}", 0)
-        rows = engine.read(base)
+        rows = rows_of(engine, base, counts.n + counts.dropped)
     cell = frozenset(request.columns) - request.bins.keys()
     # A wrong key is refused before the survey, which may take long.
-    known = Known(RowHashes.of(rows), looking.dedupe, tuple(looking.key), cell)
+    known = Known(rows.hashes(), looking.dedupe, tuple(looking.key), cell)
     want = wanted_by(counts, base, engine)
+    rows = rows.informed(want.columns)
     found = survey(lake, want, looking, progress)
     copies = TableCopies(engine)
     settled = settle_columns(found, base, copies, looking, progress)
@@ -108,23 +107,21 @@ def explore(
         lake=lake,
         looking=looking,
         survey=replace(found, usable=tuple(usable), barred=barred),
-        known=replace(known, base=_with_loose(known.base, rows, settled), matches=Matches()),
+        known=replace(known, base=rows.hashes(_ambiguous(settled)), matches=Matches()),
         rows=rows,
         within=within,
         copies=copies,
     )
 
 
-def _with_loose(base: RowHashes, rows: pa.Table, candidates: Sequence[Candidate]) -> RowHashes:
-    """Add loose hashes of columns whose values are ambiguous in some table."""
-    names = {
+def _ambiguous(candidates: Sequence[Candidate]) -> set[str]:
+    """Return the columns whose values are ambiguous in some table."""
+    return {
         name
         for candidate in candidates
         for name, decision in candidate.alignment.compared.items()
         if decision.has_readings
     }
-    loose = {loosely(name): loose_hashes(rows[name]) for name in sorted(names)}
-    return replace(base, columns={**base.columns, **loose}) if loose else base
 
 
 def _is_comparable(name: str, candidate: Candidate) -> bool:
@@ -142,6 +139,7 @@ def scan_all(candidates: Sequence[Candidate], scanner: Scanner, progress: Report
         if all(_is_comparable(name, c) for name in key) and not scanner.lacking(c)
         if scanner.bound(c).any()
     ]
+    scanner.expect(some)
     found = []
     for i, candidate in enumerate(some):
         progress(f"scanning {candidate.name}", i / len(some))

@@ -18,6 +18,7 @@ from equipoise.engines.base import Engine
 from equipoise.engines.profiling import ColumnProfile
 from equipoise.lake.matching.columns.target import Wanted
 from equipoise.lake.matching.restriction import Restriction
+from equipoise.lake.offers.base_rows import BaseRows, Chances, StoredRows
 from equipoise.lake.offers.duplicates import Known
 from equipoise.lake.offers.need import Need
 from equipoise.lake.offers.ranking import frechet
@@ -27,7 +28,6 @@ from equipoise.plain import rows_text
 from equipoise.values import MISSING, Value
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from numpy.typing import NDArray
 
     from equipoise.lake.cover.worth import Whole
@@ -94,7 +94,7 @@ class Scanner:
     need: Need
     known: Known | None = None
     seed: int = 0
-    base_rows: pa.Table | None = None
+    base: BaseRows | None = None
     within: Restriction | None = None
     reads: Reads | None = None
     """What was read for other needs of the same base."""
@@ -106,9 +106,11 @@ class Scanner:
         return self.reads or Reads(self.engine, self.want, self.seed, self.within)
 
     @functools.cached_property
-    def _base_cells(self) -> Whole | None:
-        """Needed cell of each row of the base; -1 for rows in none of them."""
-        return None if self.base_rows is None else self.need.numbers(self.base_rows)
+    def _chances(self) -> Chances | None:
+        """Share of new rows of each needed cell that equal a row of the base by chance."""
+        if self.base is None or self.known is None:
+            return None
+        return self.base.chances(self.known, self.need)
 
     def lacking(self, candidate: Candidate) -> tuple[str, ...]:
         """Return the columns of the condition that a table does not have."""
@@ -153,8 +155,8 @@ class Scanner:
         if self.known is not None and there.sum():
             drawn = self.draw(candidate, there)
             new = at_most = drawn.by_cell(self.known.is_new(drawn.hashes), len(there))
-            if self._base_cells is not None:
-                chance = self.known.chance(drawn.hashes, self._base_cells, len(there))
+            if self._chances is not None:
+                chance = self._chances(drawn.hashes)
             # Equal rows are in one cell, as they agree in all columns; rows of one key may not be.
             if self.known.policy == "key":
                 at_most = drawn.by_cell(self.known.is_absent(drawn.hashes), len(there))
@@ -184,6 +186,14 @@ class Scanner:
         if len(drawn.places) + sum(len(d.places) for d in self.kept.values()) <= _KEPT:
             self.kept[candidate.name] = drawn
         return drawn
+
+    def expect(self, candidates: Sequence[Candidate]) -> None:
+        """Count the equals of rows of several tables at once, if the base has to be queried."""
+        if self.known is None or not isinstance(self.known.base, StoredRows):
+            return
+        # Other tables are too large to be kept until they are scanned.
+        kept = [c for c in candidates if self._reads.whole(c, self.need) is not None]
+        self.known.base.expect([self.draw(c).hashes for c in kept], self.known)
 
     def compare_all(self, candidates: Sequence[Candidate]) -> None:
         """Find the rows that tables share, if all of these tables are going to be compared."""

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equipoise.counts import CountRequest, Counts
+from equipoise.counts import Counts
 from equipoise.counts.columns import values_in
-from equipoise.engines.base import Part, count_frame, require_writable
+from equipoise.engines.base import Part, require_writable
 from equipoise.engines.sources import Source, locate
 from equipoise.errors import PoolTooSmall, ShiftTooLarge
 from equipoise.lake.matching.mapping import is_mapping_text
 from equipoise.lake.matching.notations import is_absent
+from equipoise.lake.offers.base_rows import BaseRows, rows_of
 from equipoise.lake.offers.copies import TableCopies
-from equipoise.lake.offers.fingerprints import RowHashes
 from equipoise.lake.offers.need import Need, Planned, need_of
 from equipoise.lake.offers.prospect import Prospect, explore, unchecked
 from equipoise.lake.offers.survey import Candidate, say_alignment
@@ -29,7 +29,6 @@ from equipoise.lake.repair.base import (
     PlannedChange,
     choose_removed,
     has_order,
-    with_order,
 )
 from equipoise.lake.repair.choice import Choice, choose_rows, find_lacks, say_too_few
 from equipoise.lake.repair.fill import TableRows
@@ -41,7 +40,6 @@ from equipoise.lake.tables.contents import Contents
 from equipoise.lattice import Group
 from equipoise.options.search import AcquisitionLimits, OtherColumns, SearchRequest
 from equipoise.progress import Reporter, cancellable, silent
-from equipoise.rows.texts import without_categories
 from equipoise.values import MISSING, plain
 from equipoise.version import __version__
 
@@ -82,19 +80,18 @@ def acquire(
     places = output_places(base, lake, output, ledger, looking, beside or ())
     if prospect is None:
         progress(f"reading {base.name}", 0)
-    table = lake.engine.read(base) if prospect is None else prospect.rows
+    expected = plan.counts.n + plan.counts.dropped
+    rows = rows_of(lake.engine, base, expected) if prospect is None else prospect.rows
     request = plan.counts.request_for_rows()
     # A base that the plan was not made for is refused before the lake is searched.
-    change = PlannedChange.of(
-        plan, base, count_frame(table, request, base.name), force=limits.force
-    )
+    change = PlannedChange.of(plan, base, rows.counts(request), force=limits.force)
     prospect = prospect or explore(
         plan.counts,
         base,
         lake,
         looking,
         require_columns=limits.require_columns,
-        rows=table,
+        rows=rows,
         progress=progress,
     )
     taken = choose_rows(prospect, need_of(change.add, request), limits, progress)
@@ -104,18 +101,18 @@ def acquire(
     if lacks and not limits.partial:
         raise PoolTooSmall(say_too_few(prospect, taken, lacks))
     if change.delete.n and not has_order(base):
-        change = replace(change, base=with_order(base, prospect.rows))
+        change = replace(change, base=prospect.rows.in_order())
     removed = choose_removed(prospect.engine, change, looking.seed)
-    stay = _staying(prospect.rows, removed)
+    stay = prospect.rows.without(removed)
     parts = [(part.candidate.name, part.drawn.rows) for part in taken.chosen]
-    added = put_together(stay.slice(0, 0), parts, base.name)
+    added = put_together(stay.like, parts, base.name)
     progress("comparing added rows with those of the base", 0.7)
-    shift = _shift(base, stay, added, taken.need, limits.max_shift)
+    shift = _shift(stay, added, taken.need, limits.max_shift)
     if places is None:
         after, lost = change.before + taken.counts - change.delete, dict[str, int]()
     else:
         after, lost = _write(
-            change, prospect, taken, added, removed, places, beside, hash_key, progress
+            change, prospect, taken, stay.n, added, removed, places, beside, hash_key, progress
         )
     shares = (_share(part, prospect, taken.need) for part in taken.chosen)
     return Acquired(
@@ -135,27 +132,17 @@ def acquire(
         open_tables=len(prospect.survey.open),
         passed_over=prospect.survey.passed_over,
         seed=looking.seed,
-        known_again=_known_again(stay, added, request),
+        known_again=stay.known_again(added, request.columns),
         lost=lost,
         **change.measured(after),
     )
-
-
-def _staying(rows: pa.Table, removed: Sequence[LocatedRow]) -> pa.Table:
-    """Return the rows of the base that stay."""
-    import pyarrow as pa
-
-    if removed:
-        stay = np.ones(len(rows), bool)
-        stay[[place for place, *_ in removed]] = False
-        rows = rows.filter(pa.array(stay))
-    return without_categories(rows)
 
 
 def _write(
     change: PlannedChange,
     prospect: Prospect,
     taken: Choice,
+    stay: int,
     added: pa.Table,
     removed: Sequence[LocatedRow],
     places: tuple[Path, Path],
@@ -176,7 +163,6 @@ def _write(
     with published(parts, types, output, ledger, engine, beside) as (written, listed):
         progress(f"counting {output}", 0.9)
         after = engine.counts(written, change.request)
-        stay = len(prospect.rows) - len(removed)
         came = _added(prospect, taken, stay, written, key, sorted(lost), progress)
         lines = [*_removed(change, removed, key), *came]
         lines = ledger_table(lines, _about(change, prospect, output, key))
@@ -210,35 +196,25 @@ def output_places(
 # ------------------------------------------------------------------------------- shift
 
 
-def _shift(
-    table: Source, base: pa.Table, added: pa.Table, need: Need, limit: float | None
-) -> Shift | None:
+def _shift(base: BaseRows, added: pa.Table, need: Need, limit: float | None) -> Shift | None:
     """Compare the added rows with those of the base in the same cells; refuse a large shift."""
     if not len(added):
         return None
-    cells = need.numbers(base), need.numbers(added)
-    others = [n for n in base.column_names if n not in need.request.columns]
-    shift = measure_shift(base, added, cells, columns=others, limit=limit)
+    rows, of, outside = base.sample(need)
+    cells = need.numbers(rows), need.numbers(added)
+    others = [n for n in rows.column_names if n not in need.request.columns]
+    shift = measure_shift(rows, added, cells, columns=others, limit=limit)
+    # All rows of other cells count as one cell, even if they are not fetched.
+    others_too = shift.cells_without_added + bool(outside)
+    shift = replace(shift, cells_without_added=others_too)
+    if of is not None:
+        shift = replace(shift, sampled=len(rows), sampled_of=of)
     if shift.exceeded:
         raise ShiftTooLarge(
-            f"the added rows differ from {table.name} by more than {limit:g}: "
+            f"the added rows differ from {base.source.name} by more than {limit:g}: "
             f"{' '.join(shift.sentences)}"
         )
     return shift
-
-
-def _known_again(base: pa.Table, added: pa.Table, request: CountRequest) -> dict[str, int]:
-    """Count the added rows that may be a person of the base, by columns that identify its rows."""
-    found = {}
-    for name in base.column_names if len(added) and len(base) > 1 else ():
-        if name in request.columns:
-            continue
-        ours, theirs = (RowHashes.of(rows, [name]).columns[name] for rows in (base, added))
-        # A column identifies rows only if all its values in the base differ.
-        same = int(np.isin(theirs, ours).sum()) if len(np.unique(ours)) == len(ours) else 0
-        if same:
-            found[name] = same
-    return found
 
 
 # ------------------------------------------------------------------------------ ledger

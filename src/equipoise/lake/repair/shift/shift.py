@@ -112,6 +112,9 @@ class Shift(Result):
         Numbers of added rows in cells with enough base rows to compare with, and in others.
     cells_compared, cells_left_out, cells_without_added
         Numbers of these cells, and of cells of the base without added rows.
+    sampled, sampled_of
+        Number of base rows that were compared, and of how many they are a sample; None if all
+        base rows of these cells were.
     """
 
     columns: tuple[ColumnShift, ...]
@@ -122,6 +125,8 @@ class Shift(Result):
     cells_left_out: int = 0
     cells_without_added: int = 0
     min_rows: int = 10
+    sampled: int | None = None
+    sampled_of: int | None = None
 
     @property
     def exceeded(self) -> tuple[str, ...]:
@@ -139,7 +144,8 @@ class Shift(Result):
     @property
     def sentences(self) -> tuple[str, ...]:
         """At most five sentences, the largest differences first."""
-        ends = [s for s in (self._missing(), self._limit(), self._left_out()) if s]
+        told = (self._missing(), self._limit(), self._left_out(), self._sample())
+        ends = [s for s in told if s]
         notable = [c for c in self.columns if c.notable and c.kind in ("number", "category")]
         said = [c.sentence for c in notable[: _MOST_SENTENCES - len(ends)]]
         compared = sum(c.distance is not None for c in self.columns)
@@ -169,6 +175,14 @@ class Shift(Result):
         return (
             f"{rows} of {counted(self.cells_left_out, 'cell')} with fewer than {self.min_rows:,} "
             f"base rows {'was' if self.rows_left_out == 1 else 'were'} not compared."
+        )
+
+    def _sample(self) -> str:
+        if self.sampled is None or self.sampled_of is None:
+            return ""
+        return (
+            f"Added rows were compared with a sample of {self.sampled:,} of the {self.sampled_of:,} "
+            "base rows of their cells."
         )
 
     def grid(self) -> Grid:
@@ -205,7 +219,8 @@ class Shift(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, as ``--json`` prints it."""
-        left = ("columns", "time", "version")  # the acquisition has its own time and version
+        left = ["columns", "time", "version"]  # the acquisition has its own time and version
+        left += ["sampled", "sampled_of"] if self.sampled is None else []
         own = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in left}
         return {
             "schema": "equipoise.shift/1",
