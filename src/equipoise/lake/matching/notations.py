@@ -170,7 +170,7 @@ def without_absent(d: Dialect, text: str) -> str:
     nothing = f"{d.stripped_of(text, MARKS)} = ''"
     # A shortcut: texts for missing values never begin with a digit, and most other values do.
     return (
-        f"CASE WHEN {text} >= '0' AND {text} < ':' THEN {text} "
+        f"CASE WHEN {d.by_bytes(text)} >= '0' AND {d.by_bytes(text)} < ':' THEN {text} "
         f"WHEN NOT ({nothing} OR lower(trim({text})) IN ({texts})) THEN {text} END"
     )
 
