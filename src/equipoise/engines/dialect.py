@@ -182,6 +182,10 @@ class Dialect:
         """Write the MD5 of a text as 32 hexadecimal digits."""
         return f"md5({text})"
 
+    def md5_bits(self, md5: str) -> str:
+        """Read the first 15 digits of an MD5 as an exact number."""
+        raise NotImplementedError
+
     # -------------------------------------------------------------- expressions
 
     def key(self, value: str, column_type: str) -> str:

@@ -102,6 +102,10 @@ class PostgresDialect(PartsDialect):
         """Read a text without some surrounding characters."""
         return f"btrim({text}, {self.literal(characters)})"
 
+    def md5_bits(self, md5: str) -> str:
+        """Read the first 15 digits of an MD5 as an exact number."""
+        return f"CAST(CAST('x' || substr({md5}, 1, 15) AS bit(60)) AS bigint)"
+
     # ------------------------------------------------------------ values of texts
 
     def converted(self, text: str, column_type: str) -> str:

@@ -96,6 +96,10 @@ class SparkDialect(PartsDialect):
         """Whether two values are equal, or both null."""
         return f"{a} <=> {b}"
 
+    def md5_bits(self, md5: str) -> str:
+        """Read the first 15 digits of an MD5 as an exact number."""
+        return f"CAST(conv(substr({md5}, 1, 15), 16, 10) AS DECIMAL(20,0))"
+
     # ------------------------------------------------------------ values of texts
 
     def converted(self, text: str, column_type: str) -> str:
