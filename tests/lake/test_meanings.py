@@ -62,7 +62,7 @@ TYPED = {
     "FLOAT": pa.array([0.0, 0.1, -0.0, 1e10, None], pa.float32()),
     "BOOLEAN": pa.array([True, False, None]),
     "DATE": pa.array([datetime.date(2021, 3, 4), datetime.date(1, 1, 1), None]),
-    "TIMESTAMP": pa.array([datetime.datetime(2021, 3, 4), datetime.datetime(2021, 3, 4, 10, 5, 1, 500), None]),
+    "TIMESTAMP": pa.array([datetime.datetime(2021, 3, 4), datetime.datetime(2021, 3, 4, 10, 5, 1, 500), None]),  # noqa: DTZ001
     "DECIMAL(10,2)": pa.array([decimal.Decimal("1.50"), decimal.Decimal("-0.25"), None], pa.decimal128(10, 2)),
 }  # fmt: skip
 

@@ -41,11 +41,14 @@ class Scheme:
     module: str
     """The module whose ``locate(address, options)`` finds the source; loaded when it is needed."""
 
+    places: str | None = None
+    """The module that knows what is at a place of a lake, if it is another one."""
+
 
 _OBJECTS = "equipoise.engines.stores.objects"
 
-_SPARK = "equipoise.engines.spark.addresses"
-_POSTGRES = "equipoise.engines.postgres.addresses"
+_SPARK = "equipoise.engines.spark.addresses", "equipoise.engines.spark.places"
+_POSTGRES = "equipoise.engines.postgres.addresses", "equipoise.engines.postgres.places"
 
 SCHEMES: Mapping[str, Scheme] = {
     "delta": Scheme(
@@ -66,10 +69,10 @@ SCHEMES: Mapping[str, Scheme] = {
     "https": Scheme("one file of a web server, as in https://host/people.csv", _OBJECTS),
     "memory": Scheme("files in the memory of this process, as in memory://people.csv", _OBJECTS),
     "postgresql": Scheme(
-        "a table of PostgreSQL, as in postgresql://user@host/database?table=people", _POSTGRES
+        "a table of PostgreSQL, as in postgresql://user@host/database?table=people", *_POSTGRES
     ),
-    "postgres": Scheme("the same as postgresql", _POSTGRES),
-    "spark": Scheme("a table of the catalog of Spark, as in spark:warehouse.people", _SPARK),
+    "postgres": Scheme("the same as postgresql", *_POSTGRES),
+    "spark": Scheme("a table of the catalog of Spark, as in spark:warehouse.people", *_SPARK),
     "file": Scheme("files of this machine, as in file:///data/people.csv", _OBJECTS),
 }
 """The known schemes. An entry here is all that a new one needs."""

@@ -42,6 +42,8 @@ class Identity(NamedTuple):
     key: tuple[str, ...] = ()
     numbered: bool = False
     """Whether rows have numbers, as in files, whose order never changes."""
+    carried: str = ""
+    """The column in which a view carries the key or the hash of the row that each row was made of."""
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import abc
 import collections
 import contextlib
+import hashlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -59,9 +60,12 @@ class Database(abc.ABC):
 
     @abc.abstractmethod
     def _opened(
-        self, source: Source
+        self, source: Source, *, carried: str = ""
     ) -> contextlib.AbstractContextManager[tuple[str, tuple[Column, ...]]]:
-        """Yield the SQL text of a table, and its columns, while it can be read."""
+        """Yield the SQL text of a table, and its columns, while it can be read.
+
+        A view has one more column of the name ``carried``, if one is given: see :class:`Identity`.
+        """
 
     @abc.abstractmethod
     def _arrow(self, source: Source, query: str, title: str) -> pa.Table:
@@ -128,27 +132,38 @@ class Database(abc.ABC):
 
         All other rows are returned in no certain order, since tables of a database have none.
         """
-        with self._opened(source) as (table, columns):
-            require_comparable(columns, source.name)
+        with self._located(source, located=located) as (table, columns, known):
             if not rest:
-                return self._chosen(source, table, columns, request, take, seed, located=located)
+                return self._chosen(
+                    source, table, columns, request, take, seed, known, located=located
+                )
             if located:
                 raise Unsupported("rows of a database that are left over have no places.")
-            gone = self._chosen(source, table, columns, request, take, seed, located=True)
-            known = Identity(key=tuple(source.key))
+            gone = self._chosen(source, table, columns, request, take, seed, known, located=True)
             places = gone.column(gone.num_columns - 2).to_pylist()
             with self._registered(departed(places, known)) as name:
                 query = sql.rows_without(self.dialect, table, columns, name, known)
                 return self._arrow(source, query, "reading rows")
 
     def fetch(self, source: Source, places: Sequence[Any]) -> pa.Table:
-        """Fetch the rows at some places, in no certain order; see :class:`~equipoise.engines.base.Engine`."""
+        """Fetch the rows at some places, in the order of these; see :class:`~equipoise.engines.base.Engine`."""
+        with (
+            self._located(source, located=True, checked=False) as (table, columns, known),
+            self._registered(named_places(places, known)) as chosen,
+        ):
+            query = sql.rows_known(self.dialect, table, columns, chosen, known)
+            found = self._arrow(source, query, "reading rows")
+        return found.sort_by(found.column_names[-2])
+
+    def snapshot(self, source: Source) -> str:
+        """Name the state of a table by its columns, its number of rows and a sum of their hashes."""
         with self._opened(source) as (table, columns):
             require_comparable(columns, source.name)
-            known = Identity(key=tuple(source.key))
-            with self._registered(named_places(places, known)) as chosen:
-                query = sql.rows_known(self.dialect, table, columns, chosen, known)
-                return self._arrow(source, query, "reading rows")
+            query = sql.fingerprint(self.dialect, table, columns)
+            found = self._arrow(source, query, f"hashing {source.name}")
+        names = hashlib.md5(repr([c.name for c in columns]).encode()).hexdigest()  # noqa: S324 (a mark)
+        total = int(found["total"][0].as_py() or 0)
+        return f"rows:{int(found['n'][0].as_py())}:{total:x}:{names[:8]}"
 
     @abc.abstractmethod
     def creating(
@@ -248,14 +263,14 @@ class Database(abc.ABC):
         request: CountRequest,
         take: Counts,
         seed: int,
+        known: Identity,
         *,
         located: bool,
     ) -> pa.Table:
         """Choose rows; those with a key are chosen among the few whose md5 is small enough."""
         request = require_choice(columns, request, take, source.name)
-        known = self._identity(source, table, columns)
         there = None
-        if known.key and take.n:
+        if known.key and not known.carried and take.n:
             asked = replace(request, missing="group", missing_label="group", weight=None)
             there = self._counted(source, table, columns, asked)
         for limited in (True, False):
@@ -268,6 +283,40 @@ class Database(abc.ABC):
             if there is None or not limited or len(found) >= _available(take, there):
                 break
         return found
+
+    @contextlib.contextmanager
+    def _located(
+        self, source: Source, *, located: bool, checked: bool = True
+    ) -> Iterator[tuple[str, tuple[Column, ...], Identity]]:
+        """Open a table to choose rows from it; also tell what these are known by."""
+        if source.view is None:
+            with self._opened(source) as (table, columns):
+                require_comparable(columns, source.name)
+                known = Identity(key=tuple(source.key))
+                yield table, columns, self._identity(source, table, columns) if checked else known
+            return
+        if checked and source.key:
+            stored = replace(source, view=None, where=None)
+            with self._opened(stored) as (table, columns):
+                self._identity(stored, table, columns)
+        name = _CARRIED if located else ""
+        with self._opened(source, carried=name) as (table, all_columns):
+            own = tuple(c for c in all_columns if c.name != name)
+            require_comparable(own, source.name)
+            key = tuple(source.key) if located else ()
+            yield table, own, Identity(key=key, carried=name)
+
+    def _viewed_text(
+        self, source: Source, table: str, columns: tuple[Column, ...], carried: str
+    ) -> str:
+        """Return the text of the view of an opened table."""
+        if source.view is None:
+            return table
+        if not carried:
+            return sql.over(table, source.view.query(self.dialect))
+        require_comparable(columns, source.name)
+        table = sql.with_origin(self.dialect, table, columns, source.key, carried)
+        return sql.over(table, source.view.query(self.dialect, (carried,)))
 
     def _identity(self, source: Source, table: str, columns: tuple[Column, ...]) -> Identity:
         """Tell what rows of a table are known by; refuse a key that is not one."""
@@ -354,6 +403,7 @@ def require_comparable(columns: Sequence[Column], table: str) -> None:
             )
 
 
+_CARRIED = "equipoise origin"
 _DIGITS = 12
 _ALL = "g"  # after every hexadecimal digit
 

@@ -225,6 +225,10 @@ class Dialect:
         """Write the MD5 of a text as 32 hexadecimal digits."""
         return f"md5({text})"
 
+    def md5_bits(self, md5: str) -> str:
+        """Read the first 15 digits of an MD5 as an exact number."""
+        raise NotImplementedError
+
     # -------------------------------------------------------------- expressions
 
     def key(self, value: str, column_type: str) -> str:
@@ -243,3 +247,37 @@ class Dialect:
     def by_bytes(self, text: str) -> str:
         """Write a text so that it is ordered by its bytes."""
         return text
+
+
+class PartsDialect(Dialect):
+    """A dialect that reads texts by their parts; see :mod:`equipoise.engines.casts`."""
+
+    small_type: ClassVar[str] = "INT"
+
+    def type_name(self, column_type: str) -> str:
+        """Return the database's name of a type of a column."""
+        raise NotImplementedError
+
+    def part(self, text: str, pattern: str, group: int) -> str:
+        """Read a group of a pattern that a whole text matches; null if the text has none."""
+        raise NotImplementedError
+
+    def rounded(self, text: str, places: int) -> str:
+        """Read a text that matches :data:`NUMBER` as an exact number of some decimal places."""
+        raise NotImplementedError
+
+    def narrowed(self, double: str, column_type: str) -> str:
+        """Write a double as a floating-point number of a type."""
+        raise NotImplementedError
+
+    def day(self, year: str, month: str, day: str) -> str:
+        """Make a date that exists; the year before 1 is 0."""
+        raise NotImplementedError
+
+    def moment(self, day: str, hour: str, minute: str, second: str) -> str:
+        """Make a timestamp of a date and a time of day."""
+        raise NotImplementedError
+
+    def instant(self, moment: str, offset: str) -> str:
+        """Make an instant of a timestamp of a zone, some seconds ahead of UTC."""
+        raise NotImplementedError

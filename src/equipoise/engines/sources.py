@@ -6,7 +6,7 @@ import codecs
 import contextlib
 import glob
 import os
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -40,8 +40,8 @@ class View(Protocol):
     Its rows are those of the table, in their places.
     """
 
-    def query(self, d: Dialect) -> str:
-        """Write the query."""
+    def query(self, d: Dialect, carried: Sequence[str] = ()) -> str:
+        """Write the query; the columns ``carried`` of the table come after its own, as they are."""
 
 
 READING = tuple(f.name for f in fields(Reading))

@@ -218,6 +218,8 @@ def choose_rows(
 ) -> str:
     """Choose rows by cell in the order of the md5 of a seed and what a row is known by.
 
+    Rows of a view are known by the rows that they are made of, but chosen by what they say.
+
     ``wanted`` is a table with the exact texts of each cell as ``k0``, ``k1``, …, its number as
     ``cell``, its rows as ``want``, and as ``below`` the md5 from which on rows with a key need not be
     looked at: the database then sorts only a few more rows than are wanted.
@@ -235,21 +237,27 @@ def choose_rows(
     )
     matches = " AND ".join(d.same(f"w.k{i}", f"t.{cell}") for i, cell in enumerate(cells))
     hashed, few = f"text{mark}", ""
-    if known.key:
+    if known.key and not known.carried:
         few = f" WHERE {d.by_bytes(f'hash{mark}')} < {d.by_bytes(f'below{mark}')}"
     else:  # equal rows are numbered, so that their hashes differ
         hashed = f"{d.as_text(f'nth{mark}')} || '/' || {hashed}"
     in_order = f"line{mark}" if located and known.numbered else f"text{mark}"
+    own = ""
+    if known.carried:  # equal rows of a view may be made of different ones
+        carried = d.identifier(known.carried)
+        in_order = d.by_bytes(carried)
+        own = f", row_number() OVER (PARTITION BY {carried} ORDER BY nth{mark}) AS occurrence{mark}"
     nth = f", row_number() OVER (PARTITION BY text{mark} ORDER BY {in_order}) AS nth{mark}"
-    text = canonical_row(d, [c for c in columns if c.name in known.key] or columns)
+    by = () if known.carried else known.key
+    text = canonical_row(d, [c for c in columns if c.name in by] or columns)
     order = d.by_bytes(f"hash{mark}")
     digest = d.md5(f"{d.literal(f'{seed}/')} || {hashed}")
     return (
         f"WITH texts AS (SELECT *, {text} AS text{mark}, {texts} FROM {table} AS input), "
         f"picked AS (SELECT t.*, w.cell AS cell{mark}, w.want AS want{mark}, w.below AS below{mark} "
         f"FROM texts AS t JOIN {wanted} AS w ON {matches}), "
-        f"counted AS (SELECT *{'' if known.key else nth} FROM picked), "
-        f"hashed AS (SELECT *, {digest} AS hash{mark} "
+        f"counted AS (SELECT *{'' if known.key and not known.carried else nth} FROM picked), "
+        f"hashed AS (SELECT *, {digest} AS hash{mark}{own} "
         f"FROM counted), placed AS (SELECT *, row_number() OVER "
         f"(PARTITION BY cell{mark} ORDER BY {order}) AS place{mark} FROM hashed{few}) "
         f"SELECT {names} FROM placed WHERE place{mark} <= want{mark} ORDER BY cell{mark}, {order}"
@@ -315,12 +323,13 @@ def rows_known(
     mark = mark_of(columns)
     names = ", ".join(d.identifier(c.name) for c in columns)
     text = f"SELECT *, {canonical_row(d, columns)} AS text{mark} FROM {table} AS input"
+    carried = d.identifier(known.carried)
     if known.key:
-        place = key_text(d, columns, known)
+        place = carried if known.carried else key_text(d, columns, known)
         found = f"SELECT t.*, {place} AS given{mark} FROM ({text}) AS t"
         same = f"c.place = t.given{mark}"
     else:
-        place = f"{d.md5(f'text{mark}')}"
+        place = carried if known.carried else d.md5(f"text{mark}")
         hashed = f"SELECT t.*, {place} AS hash{mark} FROM ({text}) AS t"
         some = f"EXISTS (SELECT 1 FROM {chosen} AS c WHERE c.md5 = h.hash{mark})"
         found = (
@@ -328,6 +337,8 @@ def rows_known(
             f"FROM ({hashed}) AS h WHERE {some}"
         )
         same = f"c.md5 = t.hash{mark} AND c.nth = t.nth{mark}"
+    if known.carried and not known.key:
+        found = f"SELECT f.*, nth{mark} AS occurrence{mark} FROM ({found}) AS f"
     return (
         f"SELECT {names}, {_location(d, columns, known)} FROM ({found}) AS t "
         f"WHERE EXISTS (SELECT 1 FROM {chosen} AS c WHERE {same})"
@@ -359,6 +370,24 @@ def rows_without(
     )
 
 
+def with_origin(
+    d: Dialect, table: str, columns: Sequence[Column], key: Sequence[str], name: str
+) -> str:
+    """Add a column to a table that says by what each row is known: its key, or its hash."""
+    known = Identity(key=tuple(key))
+    origin = key_text(d, columns, known) if key else d.md5(canonical_row(d, columns))
+    return f"(SELECT *, {origin} AS {d.identifier(name)} FROM {table} AS given)"
+
+
+def fingerprint(d: Dialect, table: str, columns: Sequence[Column]) -> str:
+    """Count the rows of a table as ``n``, and add up 60 bits of the md5 of each as ``total``.
+
+    The sum does not depend on the order of the rows, which tables of a database do not have.
+    """
+    hashed = d.md5_bits(d.md5(canonical_row(d, columns)))
+    return f"SELECT count(*) AS n, {d.as_text(f'sum({hashed})')} AS total FROM {table} AS input"
+
+
 def over(table: str, query: str) -> str:
     """Return the result of a query over a table, which it calls ``input``."""
     # On separate lines, since it may end in a comment.
@@ -377,6 +406,10 @@ def _location(
     mark = mark_of(columns)
     whole = canonical_row(d, columns) if known.key else f"text{mark}"
     hashed = d.md5(text or whole)
+    if known.carried:
+        carried = d.identifier(known.carried)
+        nth = f"{carried} || '#' || {d.as_text(f'occurrence{mark}')}"
+        return f"{carried if known.key else nth} AS {place}, {hashed} AS {md5}"
     if known.numbered:
         found = f"line{mark}"
     elif known.key:

@@ -85,6 +85,10 @@ class DuckDBDialect(Dialect):
         # As text, since a leading zero may be part of a code.
         return rf"regexp_replace({text}, '^([+-]?[0-9]+)[.]0*$', '\1')"
 
+    def md5_bits(self, md5: str) -> str:
+        """Read the first 15 digits of an MD5 as an exact number."""
+        return f"CAST('0x' || substr({md5}, 1, 15) AS BIGINT)"
+
     def attempted(self, condition: str) -> str:
         """Evaluate a condition of a user; null if that is impossible."""
         return f"TRY((\n{condition}\n))"

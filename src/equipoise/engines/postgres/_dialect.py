@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import ClassVar
 
+from equipoise.engines import casts
 from equipoise.engines.column_types import Family
-from equipoise.engines.dialect import Dialect
+from equipoise.engines.dialect import PartsDialect
 
 _BLANKS = r"E' \t\n\r\f\v'"
 _LARGEST = "1.7976931348623157e308"
 _SMALLEST = "2.5e-324"  # half of the smallest double; smaller numbers are rounded to 0
+_LARGEST_REAL = "3.4028235677973366e38"  # half-way to the next power of two
+_SMALLEST_REAL = "7.006492321624085e-46"
 
 _TYPES = {
     "VARCHAR": "text",
@@ -30,7 +34,7 @@ _TYPES = {
 """Types of columns that PostgreSQL calls otherwise."""
 
 
-class PostgresDialect(Dialect):
+class PostgresDialect(PartsDialect):
     """What PostgreSQL writes differently. Its sessions use the time zone UTC and ISO dates."""
 
     name: ClassVar[str] = "postgres"
@@ -38,6 +42,7 @@ class PostgresDialect(Dialect):
     double_type: ClassVar[str] = "double precision"
     whole_type: ClassVar[str] = "bigint"
     fence: ClassVar[str] = " OFFSET 0"
+    small_type: ClassVar[str] = "integer"
 
     def type_name(self, column_type: str) -> str:
         """Return the name of a type of a column.
@@ -54,7 +59,7 @@ class PostgresDialect(Dialect):
         """Write a value that is neither text nor a floating-point number."""
         text = f"CAST({value} AS text)"
         if kind in ("date", "timestamp", "instant"):  # years before our era, as others write them
-            return f"regexp_replace({text}, ' BC$', ' (BC)')"
+            return rf"regexp_replace({text}, '^([^ ]+)( .*)? BC$', '\1 (BC)\2')"
         return text
 
     def is_nan(self, value: str) -> str:
@@ -111,10 +116,77 @@ class PostgresDialect(Dialect):
         """Read a text without some surrounding characters."""
         return f"btrim({text}, {self.literal(characters)})"
 
+    def md5_bits(self, md5: str) -> str:
+        """Read the first 15 digits of an MD5 as an exact number."""
+        return f"CAST(CAST('x' || substr({md5}, 1, 15) AS bit(60)) AS bigint)"
+
+    # ------------------------------------------------------------ values of texts
+
+    def converted(self, text: str, column_type: str) -> str:
+        """Read a text as a value of a type; null if it is none."""
+        return casts.converted(self, text, column_type)
+
+    def tried(self, text: str, column_type: str) -> str:
+        """Cast a text to a type; null if that is impossible."""
+        return casts.tried(self, text, column_type)
+
+    def whole(self, text: str, column_type: str) -> str:
+        """Read a whole number by its digits, and only others, such as 1e3, as a double."""
+        return casts.whole(self, text, column_type)
+
+    def redated(self, text: str, read: str, write: str) -> str:
+        """Write a date in another format; formats are those of strptime."""
+        return casts.redated(self, text, read, write)
+
+    def without_zeros(self, text: str) -> str:
+        """Write a whole number without a decimal point and the zeros after it."""
+        return rf"regexp_replace({text}, '^([+-]?[0-9]+)[.]0*$', '\1')"
+
+    def part(self, text: str, pattern: str, group: int) -> str:
+        """Read a group of a pattern that a whole text matches."""
+        return f"(regexp_match({text}, {self.literal(f'^(?:{pattern})$')}))[{group}]"
+
+    def rounded(self, text: str, places: int) -> str:
+        """Read a text that is a number as an exact number of some decimal places."""
+        return f"round(CAST({text} AS numeric), {places})"
+
+    def narrowed(self, double: str, column_type: str) -> str:
+        """Write a double as a floating-point number of a type; a cast refuses what is out of range."""
+        if self.type_name(column_type) != "real":
+            return double
+        return (
+            f"CASE WHEN abs({double}) >= {_LARGEST_REAL} THEN CASE WHEN {double} < 0 THEN "
+            f"CAST('-Infinity' AS real) ELSE CAST('Infinity' AS real) END "
+            f"WHEN abs({double}) <= {_SMALLEST_REAL} THEN CAST(0 AS real) ELSE CAST({double} AS real) END"
+        )
+
+    def day(self, year: str, month: str, day: str) -> str:
+        """Make a date that exists; here the year before 1 is -1."""
+        return f"make_date(CASE WHEN {year} > 0 THEN {year} ELSE {year} - 1 END, {month}, {day})"
+
+    def moment(self, day: str, hour: str, minute: str, second: str) -> str:
+        """Make a timestamp of a date and a time of day."""
+        return (
+            f"(CAST({day} AS timestamp) + make_interval(hours => {hour}, mins => {minute}, "
+            f"secs => CAST({second} AS double precision)))"
+        )
+
+    def instant(self, moment: str, offset: str) -> str:
+        """Make an instant of a timestamp of a zone."""
+        return f"(({moment} - make_interval(secs => {offset})) AT TIME ZONE 'UTC')"
+
 
 def _posix(pattern: str) -> str:
-    """Write a pattern for PostgreSQL, which knows options such as (?i) only for the whole of it."""
-    return pattern
+    """Write a pattern for PostgreSQL, which knows the option i only for the whole of one.
+
+    >>> print(_posix("[0-9]+ (?i:am|pm)"))
+    [0-9]+ (?:[aA][mM]|[pP][mM])
+    """
+    return re.sub(r"\(\?i:([A-Za-z|]*)\)", lambda found: f"(?:{_either_case(found[1])})", pattern)
+
+
+def _either_case(words: str) -> str:
+    return "".join(f"[{c.lower()}{c.upper()}]" if c.isalpha() else c for c in words)
 
 
 DIALECT = PostgresDialect()

@@ -106,6 +106,15 @@ class PostgresEngine(Database):
         name = where if isinstance(where, str) else id(where)
         return self._sessions.setdefault(name, Session(where, self._report))
 
+    def table_text(self, source: Source) -> str:
+        """Return the quoted name of a table; refuse one that does not exist or cannot be read."""
+        return _table_text(self.session(source), source)
+
+    @_retried
+    def snapshot(self, source: Source) -> str:
+        """Name the state of a table by its rows."""
+        return super().snapshot(source)
+
     # -------------------------------------------------------------------- verbs
 
     @_retried
@@ -227,16 +236,20 @@ class PostgresEngine(Database):
     # ------------------------------------------------------------------ queries
 
     @contextlib.contextmanager
-    def _opened(self, source: Source) -> Iterator[tuple[str, tuple[Column, ...]]]:
+    def _opened(
+        self, source: Source, *, carried: str = ""
+    ) -> Iterator[tuple[str, tuple[Column, ...]]]:
         session = self.session(source)
         with (
             session.transaction(read_only=source.kind != "frame"),
             self._input(session, source) as table,
         ):
             text = table if source.sql is None else sql.over(table, _one_query(source.sql))
+            text, columns = self._with_common_types(session, source, text)
             if source.view is not None:
-                text = sql.over(text, source.view.query(DIALECT))
-            yield self._with_common_types(session, source, text)
+                text = self._viewed_text(source, text, columns, carried)
+                text, columns = self._with_common_types(session, source, text)
+            yield text, columns
 
     @contextlib.contextmanager
     def _input(self, session: Session, source: Source) -> Iterator[str]:

@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterable
 from typing import ClassVar
 
+from equipoise.engines import casts
 from equipoise.engines.column_types import Family
-from equipoise.engines.dialect import Dialect
+from equipoise.engines.dialect import PartsDialect
 
 _BLANKS = " \t\n\r\f\v"
 _TYPES = {
@@ -28,7 +29,7 @@ _TYPES = {
 """Types of columns that Spark calls otherwise."""
 
 
-class SparkDialect(Dialect):
+class SparkDialect(PartsDialect):
     """What Spark writes differently, whatever the time zone of its session is."""
 
     name: ClassVar[str] = "spark"
@@ -115,14 +116,74 @@ class SparkDialect(Dialect):
         """Whether two values are equal, or both null."""
         return f"{a} <=> {b}"
 
+    def md5_bits(self, md5: str) -> str:
+        """Read the first 15 digits of an MD5 as an exact number."""
+        return f"CAST(conv(substr({md5}, 1, 15), 16, 10) AS DECIMAL(20,0))"
+
+    # ------------------------------------------------------------ values of texts
+
+    def converted(self, text: str, column_type: str) -> str:
+        """Read a text as a value of a type; null if it is none."""
+        return casts.converted(self, text, column_type)
+
+    def tried(self, text: str, column_type: str) -> str:
+        """Cast a text to a type; null if that is impossible."""
+        return casts.tried(self, text, column_type)
+
+    def whole(self, text: str, column_type: str) -> str:
+        """Read a whole number by its digits, and only others, such as 1e3, as a double."""
+        return casts.whole(self, text, column_type)
+
+    def redated(self, text: str, read: str, write: str) -> str:
+        """Write a date in another format; formats are those of strptime."""
+        return casts.redated(self, text, read, write)
+
+    def without_zeros(self, text: str) -> str:
+        """Write a whole number without a decimal point and the zeros after it."""
+        pattern = self.literal(r"\A([+-]?[0-9]+)[.]0*\z")
+        return f"regexp_replace({text}, {pattern}, {self.literal('$1')})"
+
+    def part(self, text: str, pattern: str, group: int) -> str:
+        """Read a group of a pattern that a whole text matches."""
+        whole = rf"\A(?:{pattern})\z"
+        return f"nullif(regexp_extract({text}, {self.literal(whole)}, {group}), '')"
+
+    def rounded(self, text: str, places: int) -> str:
+        """Read a text that is a number as an exact number of some decimal places."""
+        return f"try_cast({text} AS DECIMAL(38,{places}))"
+
+    def narrowed(self, double: str, column_type: str) -> str:
+        """Write a double as a floating-point number of a type."""
+        return f"CAST({double} AS {self.type_name(column_type)})"
+
+    def day(self, year: str, month: str, day: str) -> str:
+        """Make a date that exists."""
+        return f"make_date({year}, {month}, {day})"
+
+    def moment(self, day: str, hour: str, minute: str, second: str) -> str:
+        """Make a timestamp of a date and a time of day."""
+        clock = f"make_dt_interval(0, {hour}, {minute}, CAST({second} AS DECIMAL(18,6)))"
+        return f"(CAST({day} AS TIMESTAMP_NTZ) + {clock})"
+
+    def instant(self, moment: str, offset: str) -> str:
+        """Make an instant of a timestamp of a zone, whatever the zone of the session is."""
+        start = "TIMESTAMP_NTZ'1970-01-01 00:00:00'"
+        since = f"timestampdiff(MICROSECOND, {start}, {moment})"
+        return f"timestamp_micros({since} - CAST({offset} AS BIGINT) * 1000000)"
+
 
 def _moment_text(moment: str) -> str:
     """Write a date or a timestamp as others do: years before our era by their number."""
     text = f"CAST({moment} AS STRING)"
     year = f"lpad(CAST(1 - year({moment}) AS STRING), 4, '0')"
-    rest = f"regexp_extract({text}, '^-[0-9]+(-.*)$', 1)"
+    day, clock = (
+        f"regexp_extract({text}, {DIALECT.literal('^-?[0-9]+(-[0-9]+-[0-9]+)(.*)$')}, {i})"
+        for i in (1, 2)
+    )
     bare = f"ltrim('+', {text})"
-    return f"CASE WHEN year({moment}) < 1 THEN {year} || {rest} || ' (BC)' ELSE {bare} END"
+    return (
+        f"CASE WHEN year({moment}) < 1 THEN {year} || {day} || ' (BC)' || {clock} ELSE {bare} END"
+    )
 
 
 DIALECT = SparkDialect()

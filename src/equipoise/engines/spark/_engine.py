@@ -104,6 +104,31 @@ class SparkEngine(Database):
         for folder in self._folders:
             folder.remove()
 
+    # ------------------------------------------------------------------ catalog
+
+    def has_table(self, name: str) -> bool:
+        """Whether the catalog has a table of a name."""
+        with contextlib.suppress(PySparkException):
+            return bool(self.session.catalog.tableExists(name))
+        return False
+
+    def stored_tables(self, schema: str) -> list[str]:
+        """List the tables of a schema that are no views, with its name before theirs."""
+        return _tables_beside(self.session, schema, views=False)
+
+    def files_of(self, source: Source) -> list[str]:
+        """List the files of a table; none if it does not consist of files."""
+        with self._explaining(source):
+            return sorted(
+                self.session.sql(f"SELECT * FROM {self._table_text(source)}").inputFiles()
+            )
+
+    def full_name(self, source: Source) -> tuple[str, ...]:
+        """Name a table in full, with its catalog and its schema."""
+        with self._explaining(source):
+            known = self.session.catalog.getTable(source.table or "")
+        return (known.catalog or "", *(known.namespace or ()), known.name)
+
     # -------------------------------------------------------------------- verbs
 
     def tables(self, source: Source) -> tuple[str, ...]:
@@ -180,7 +205,9 @@ class SparkEngine(Database):
     # ------------------------------------------------------------------ queries
 
     @contextlib.contextmanager
-    def _opened(self, source: Source) -> Iterator[tuple[str, tuple[Column, ...]]]:
+    def _opened(
+        self, source: Source, *, carried: str = ""
+    ) -> Iterator[tuple[str, tuple[Column, ...]]]:
         if source.kind not in ("spark", "frame"):
             raise Unsupported(
                 f"the spark engine cannot read {source.kind} ({source.name}), only "
@@ -190,9 +217,11 @@ class SparkEngine(Database):
             text = table
             if source.sql is not None:
                 text = sql.over(table, source.sql.strip().rstrip(";"))
+            text, columns = self._with_common_types(source, text)
             if source.view is not None:
-                text = sql.over(text, source.view.query(DIALECT))
-            yield self._with_common_types(source, text)
+                text = self._viewed_text(source, text, columns, carried)
+                text, columns = self._with_common_types(source, text)
+            yield text, columns
 
     @contextlib.contextmanager
     def _input(self, source: Source) -> Iterator[str]:
@@ -371,12 +400,16 @@ def _parts(name: str) -> list[str]:
     return [(quoted or bare).replace("``", "`") for quoted, bare in found]
 
 
-def _tables_beside(session: SparkSession, schema: str) -> list[str]:
+def _tables_beside(session: SparkSession, schema: str, *, views: bool = True) -> list[str]:
     """List the tables of a schema of the catalog, with its name before theirs."""
     with contextlib.suppress(PySparkException):
         listed = session.catalog.listTables(schema) if schema else session.catalog.listTables()
         before = f"{schema}." if schema else ""
-        return sorted(f"{before}{table.name}" for table in listed if not table.isTemporary)
+        return sorted(
+            f"{before}{table.name}"
+            for table in listed
+            if not table.isTemporary and (views or table.tableType != "VIEW")
+        )
     return []
 
 

@@ -17,10 +17,13 @@ from equipoise.engines.addresses import SCHEMES, scheme_of, without_password
 from equipoise.engines.sources import Source
 from equipoise.engines.stored import FilePath
 from equipoise.engines.stores.marks import Mark
-from equipoise.errors import InputError
+from equipoise.errors import InputError, MissingDependency
 
 VERSIONED = ("delta", "iceberg")
 """Kinds of tables that keep older states, which can be read again."""
+
+_DATABASES = ("postgres", "spark")
+"""Kinds of tables whose state only their rows tell."""
 
 
 class Stamp(NamedTuple):
@@ -70,7 +73,8 @@ def stamp_of(source: Source) -> Stamp:
 
 def mark_of(source: Source) -> Mark:
     """Ask the store of a table for its state."""
-    mark: Mark = _module(source.address or "").mark(source)
+    place = source.name if source.kind in _DATABASES else source.address or ""
+    mark: Mark = _module(place).mark(source)
     return mark
 
 
@@ -78,12 +82,15 @@ def snapshot_of(source: Source) -> str:
     """Name the state of a table: its version, or the mark or the hash of its file."""
     if source.address is None:
         return file_hash(source.paths[0])
+    if source.kind in _DATABASES:
+        found: str = _module(source.name).snapshot(source)
+        return found
     return mark_of(source).snapshot or file_hash(source.files[0])
 
 
 def snapshots_of(source: Source) -> list[str]:
     """Name the states of all files of a table."""
-    if source.kind in VERSIONED:
+    if source.kind in VERSIONED or (source.kind in _DATABASES and source.address is not None):
         return [snapshot_of(source)]
     return [snapshot_of(replace(source, paths=(f,))) for f in source.paths] + [
         snapshot_of(replace(source, stored=(f,))) for f in source.stored
@@ -101,6 +108,9 @@ def at_snapshot(source: Source, snapshot: str) -> Source:
 
 def is_same_place(one: Source, other: Source) -> bool:
     """Whether two sources with addresses are the same table, in whatever state."""
+    if one.kind in _DATABASES or other.kind in _DATABASES:
+        both = one.kind == other.kind and None not in (one.address, other.address)
+        return both and bool(_module(one.name).is_same(one, other))
     if one.kind in VERSIONED or other.kind in VERSIONED:
         return one.kind == other.kind and _whole(one) == _whole(other)
     return bool(set(one.stored) & set(other.stored))
@@ -119,5 +129,11 @@ def _whole(source: Source) -> str:
 
 def _module(address: str) -> Any:
     # A path with the kind of a table that has no scheme is a Delta table in a folder.
-    scheme = scheme_of(address) or "delta"
-    return importlib.import_module(SCHEMES[scheme].module)
+    known = SCHEMES[scheme_of(address) or "delta"]
+    try:
+        return importlib.import_module(known.places or known.module)
+    except ImportError as error:
+        extra = "spark" if "spark" in known.module else "postgres"
+        raise MissingDependency(
+            error.name or extra, extra=extra, purpose=f"reading {without_password(address)}"
+        ) from None

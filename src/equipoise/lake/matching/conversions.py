@@ -7,7 +7,7 @@ doubt.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -131,7 +131,7 @@ class MeantView:
     absent: Collection[str]
     spellings: Mapping[str, Mapping[str, str]]
 
-    def query(self, d: Dialect) -> str:
+    def query(self, d: Dialect, carried: Sequence[str] = ()) -> str:
         """Write the query; see :class:`~equipoise.engines.sources.View`."""
         texts, meant = [], []
         for i, (name, (column, kind)) in enumerate(self.columns.items()):
@@ -141,6 +141,8 @@ class MeantView:
             how = self.conversions.get(name)
             said = f"t{i}" if how is None else how.sql(d, f"t{i}")
             meant.append(f"{said} AS {d.identifier(name)}")
+        beside = [d.identifier(name) for name in carried]
+        texts, meant = [*texts, *beside], [*meant, *beside]
         return f"SELECT {', '.join(meant)}\nFROM (SELECT {', '.join(texts)}\nFROM input) AS texts"
 
 

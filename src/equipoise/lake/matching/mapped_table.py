@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from equipoise.engines.column_types import is_text, is_whole
@@ -67,7 +68,7 @@ class MappedView:
     alignment: Alignment
     want: Wanted
 
-    def query(self, d: Dialect) -> str:
+    def query(self, d: Dialect, carried: Sequence[str] = ()) -> str:
         """Write the query; see :class:`~equipoise.engines.sources.View`."""
         alignment, want = self.alignment, self.want
         columns = {column.name: column for column in self.table.columns}
@@ -105,11 +106,14 @@ class MappedView:
                 final.append(f"{meant} AS {compared[base.name]}")
             if is_number or read is not None or not is_text(base.type):
                 checked.append(f"WHEN t{i} IS NOT NULL AND v{i} IS NULL THEN '{failed_text(i)}'")
+        beside = [d.identifier(name) for name in carried]
+        texts += beside
+        last = [f"failed AS {d.identifier(failed_column(want))}", *beside]
         failed = f"CASE {' '.join(checked)} END" if checked else f"CAST(NULL AS {d.text_type})"
         # Nested, so that no expression is written, parsed and bound more than once. On lines of their
         # own, since a value such as ";--" must not look like a comment that ends the query.
         return (
-            f"SELECT {', '.join(final)}, failed AS {d.identifier(failed_column(want))}\nFROM ("
+            f"SELECT {', '.join([*final, *last])}\nFROM ("
             f"SELECT *, {failed} AS failed FROM (SELECT *, {', '.join(values)}\nFROM ("
             f"SELECT {', '.join(reads)}\nFROM (SELECT {', '.join(texts)} FROM input) AS texts) AS reads) AS mapped) AS checked"
         )

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import itertools
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from equipoise.engines.dialect import Dialect
@@ -170,7 +170,7 @@ def without_absent(d: Dialect, text: str) -> str:
     nothing = f"{d.stripped_of(text, MARKS)} = ''"
     # A shortcut: texts for missing values never begin with a digit, and most other values do.
     return (
-        f"CASE WHEN {text} >= '0' AND {text} < ':' THEN {text} "
+        f"CASE WHEN {d.by_bytes(text)} >= '0' AND {d.by_bytes(text)} < ':' THEN {text} "
         f"WHEN NOT ({nothing} OR lower(trim({text})) IN ({texts})) THEN {text} END"
     )
 
@@ -239,7 +239,7 @@ class TallyView:
 
     columns: Mapping[str, tuple[str, tuple[str, ...]]]
 
-    def query(self, d: Dialect) -> str:
+    def query(self, d: Dialect, carried: Sequence[str] = ()) -> str:  # noqa: ARG002 (of many rows)
         """Write the query; see :class:`~equipoise.engines.sources.View`."""
         texts, present, counts = [], [], []
         for i, (name, (kind, patterns)) in enumerate(self.columns.items()):

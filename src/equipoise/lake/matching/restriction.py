@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from equipoise.counts import Condition, Counts
@@ -92,7 +92,7 @@ class InsideView:
     alignment: Alignment
     limit: Restriction
 
-    def query(self, d: Dialect) -> str:
+    def query(self, d: Dialect, carried: Sequence[str] = ()) -> str:
         """Write the query; see :class:`~equipoise.engines.sources.View`."""
         want, condition = self.want, self.limit.condition
         columns = [
@@ -103,8 +103,10 @@ class InsideView:
         failed = d.identifier(failed_column(want))
         is_inside = "inside" + "_" * (1 + max(len(c.name) for c in columns))
         said = [Column(name, "VARCHAR") for name in said_columns(want, self.alignment).values()]
-        held = [*columns, *said, Column(failed_column(want), "VARCHAR")]
-        table, own = sql.compared(d, f"(\n{self.mapped.query(d)}\n)", held, condition)
+        beside = [Column(name, "VARCHAR") for name in carried]
+        held = [*columns, *said, Column(failed_column(want), "VARCHAR"), *beside]
+        mapped = self.mapped.query(d, carried) if carried else self.mapped.query(d)
+        table, own = sql.compared(d, f"(\n{mapped}\n)", held, condition)
         # A value may fail to convert here although none does in the base; such a row is outside.
         true = [f"coalesce({d.attempted(condition.text)}, false)"]
         for name, values in self.limit.known.items():
@@ -121,7 +123,7 @@ class InsideView:
             f"WHEN NOT {is_inside} THEN {d.literal(OUTSIDE)} END"
         )
         return (
-            f"SELECT {', '.join(final)}, {told} AS {failed} FROM ("
+            f"SELECT {', '.join([*final, f'{told} AS {failed}', *map(d.identifier, carried)])} FROM ("
             f"SELECT {', '.join(own)}, {' AND '.join(true)} AS {is_inside} FROM {table}) AS told"
         )
 

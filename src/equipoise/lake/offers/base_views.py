@@ -16,7 +16,7 @@ from equipoise.lake.offers.meanings import HashedColumn, digested
 class NoRows:
     """A view of the columns of a table, without its rows."""
 
-    def query(self, d: Dialect) -> str:  # noqa: ARG002
+    def query(self, d: Dialect, carried: Sequence[str] = ()) -> str:  # noqa: ARG002
         """Write the query; see :class:`~equipoise.engines.sources.View`."""
         return "SELECT * FROM input WHERE 1 = 0"
 
@@ -25,7 +25,7 @@ class NoRows:
 class RowCount:
     """A view of one row: the number of rows."""
 
-    def query(self, d: Dialect) -> str:  # noqa: ARG002
+    def query(self, d: Dialect, carried: Sequence[str] = ()) -> str:  # noqa: ARG002
         """Write the query; see :class:`~equipoise.engines.sources.View`."""
         return "SELECT count(*) AS n FROM input"
 
@@ -38,7 +38,7 @@ class EqualRows:
     compared: Sequence[HashedColumn]
     digests: Sequence[str]
 
-    def query(self, d: Dialect) -> str:
+    def query(self, d: Dialect, carried: Sequence[str] = ()) -> str:  # noqa: ARG002
         """Write the query; see :class:`~equipoise.engines.sources.View`."""
         rows = digested(d, self.compared, {}, sql.mark_of(self.table))
         return (
@@ -54,7 +54,7 @@ class RepeatedRows:
     table: Sequence[Column]
     compared: Sequence[HashedColumn]
 
-    def query(self, d: Dialect) -> str:
+    def query(self, d: Dialect, carried: Sequence[str] = ()) -> str:  # noqa: ARG002
         """Write the query; see :class:`~equipoise.engines.sources.View`."""
         rows = digested(d, self.compared, {}, sql.mark_of(self.table))
         some = f"SELECT digest FROM ({rows}) AS rows_of_base GROUP BY digest HAVING count(*) > 1"
@@ -74,7 +74,7 @@ class AlikeRows:
     request: CountRequest
     below: str
 
-    def query(self, d: Dialect) -> str:
+    def query(self, d: Dialect, carried: Sequence[str] = ()) -> str:  # noqa: ARG002
         """Write the query; see :class:`~equipoise.engines.sources.View`."""
         cells = _cells(d, self.table, self.request)
         rows = digested(d, self.compared, cells, sql.mark_of(self.table))
@@ -103,7 +103,7 @@ class SampledRows:
     limits: Mapping[tuple[str, ...], str]
     """For each cell, by the exact texts of its values, the limit."""
 
-    def query(self, d: Dialect) -> str:
+    def query(self, d: Dialect, carried: Sequence[str] = ()) -> str:  # noqa: ARG002
         """Write the query; see :class:`~equipoise.engines.sources.View`."""
         mark = sql.mark_of(self.table)
         names = ", ".join(d.identifier(c.name) for c in self.table)

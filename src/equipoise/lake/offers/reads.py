@@ -53,7 +53,7 @@ class Drawn:
 
     table: pa.Table
     lines: Whole
-    places: Whole
+    places: Whole | NDArray[np.object_]
     cells: Whole
     hashes: RowHashes
 
@@ -216,7 +216,9 @@ class Reads:
         said = said_columns(self.want, alignment)
         hidden = {failed_column(self.want), *said.values()}
         rows = found.select([n for n in found.column_names[:-2] if n not in hidden])
-        places = found.column(found.num_columns - 2).to_numpy().astype(np.int64)
+        places = found.column(found.num_columns - 2).to_numpy()
+        if places.dtype != object:  # rows of databases are known by texts
+            places = places.astype(np.int64)
         hashes = _hashes(rows, found, alignment, said)
         return Drawn(rows, np.arange(len(places)), places, cells, hashes)
 

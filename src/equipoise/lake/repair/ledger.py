@@ -38,7 +38,9 @@ COLUMNS = {
 }
 """Columns of a ledger, which has a line for each row added or removed.
 
-``row`` is the position in the repaired table and ``place`` that in the source, both from 0.
+``row`` is the position in the repaired table and ``place`` that in the source, both from 0. If a
+source is a table of a database, whose rows have no positions, the places of all are texts: of such a
+source keys, or hashes and occurrences, as in ``6b1f…#1``.
 ``hash`` is the md5 of the row in the repaired table (of a removed row: in the base), and
 ``source_hash`` that of the row in its source. With a key both are HMACs.
 """
@@ -60,9 +62,28 @@ def ledger_table(lines: Sequence[Mapping[str, Any]], about: Mapping[str, Any]) -
     columns = {
         name: pa.array([line.get(name) for line in lines], getattr(pa, kind)())
         for name, kind in COLUMNS.items()
+        if name != "place"
     }
+    columns["place"] = _places([line.get("place") for line in lines])
+    columns = {name: columns[name] for name in COLUMNS}
     note = json.dumps({"schema": SCHEMA, **about}, ensure_ascii=False)
     return pa.table(columns).replace_schema_metadata({"equipoise": note})
+
+
+def _places(places: Sequence[Any]) -> pa.Array:
+    """Write places as whole numbers if all are, else as texts."""
+    if any(isinstance(place, str) for place in places):
+        return pa.array([None if p is None else str(p) for p in places], pa.string())
+    return pa.array(places, pa.int64())
+
+
+def _read_places(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    try:
+        return pc.cast(column, pa.int64())
+    except pa.ArrowInvalid:
+        if not pa.types.is_string(column.type):
+            raise
+        return column
 
 
 def write_ledger(ledger: pa.Table, path: Path, engine: Engine, extension: str) -> None:
@@ -92,6 +113,7 @@ def read_ledger(path: str | os.PathLike[str], engine: Engine) -> pa.Table:
         )
     rows = engine.read(source)
     try:
-        return pa.table({n: pc.cast(rows[n], getattr(pa, k)()) for n, k in COLUMNS.items()})
+        read = {n: pc.cast(rows[n], getattr(pa, k)()) for n, k in COLUMNS.items() if n != "place"}
+        return pa.table({**read, "place": _read_places(rows["place"])}).select(list(COLUMNS))
     except pa.ArrowException as error:
         raise InputError(f"{path} is damaged: {str(error).splitlines()[0]}.") from None

@@ -84,7 +84,7 @@ class NaturalTypesView:
 
     columns: Sequence[str]
 
-    def query(self, d: Dialect) -> str:
+    def query(self, d: Dialect, carried: Sequence[str] = ()) -> str:  # noqa: ARG002 (of many rows)
         """Write the query; see :class:`~equipoise.engines.sources.View`."""
         asked = []
         for i, name in enumerate(self.columns):

@@ -151,6 +151,7 @@ def _replay_source(
     try:
         source = at_snapshot(table.source, next(iter(snapshots)) if len(snapshots) == 1 else "")
         is_same = snapshots == {snapshot_of(source)}
+        lines = [{**line, "place": _place_in(source, line["place"])} for line in lines]
         places = sorted({line["place"] for line in lines if line["place"] is not None})
         fetched = lake.engine.fetch(source, places)
     except (EquipoiseError, OSError) as error:
@@ -194,7 +195,18 @@ def _listed_twice(name: str, lines: Sequence[Mapping[str, Any]]) -> list[str]:
     ][:1]
 
 
-def _number(place: int | None) -> str:
+def _place_in(source: Source, place: int | str | None) -> int | str | None:
+    """Read a place as those of a source are: a number in files, a text in a database."""
+    if place is None:
+        return None
+    if source.kind in ("postgres", "spark"):
+        return str(place)
+    return int(place) if str(place).isdecimal() else -1
+
+
+def _number(place: int | str | None) -> str:
+    if isinstance(place, str):
+        return place
     return "without a number" if place is None else f"{place:,}"
 
 
@@ -234,7 +246,7 @@ def _unlike(
         return []
     line = ordered[int(wrong[0])]
     came = f"{len(wrong):,} of {len(ordered):,} rows of {repaired.name} that came from {name}"
-    first = f"row {line['row']:,}, which was row {line['place']:,} there"
+    first = f"row {line['row']:,}, which was row {_number(line['place'])} there"
     return [f"{came} differ from it; the first is {first}."]
 
 

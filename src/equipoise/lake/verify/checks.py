@@ -259,14 +259,15 @@ def _largest_ub(cells: Mapping[Cell, int], *, with_missing: bool) -> tuple[float
 
 
 def _rows_have_sources(came: _Claims) -> CheckOutcome:
-    wrong, taken = [], dict[tuple[str | None, int], LedgerEntry]()
+    wrong, taken = [], dict[tuple[str | None, int | str], LedgerEntry]()
     entries = [*came.true.values(), *(entry for entry, _ in came.untrue)]
     for entry in sorted(entries, key=lambda entry: entry.number):
         first = taken.setdefault((entry.source, entry.place), entry)
-        if not (entry.source and entry.snapshot and entry.source_hash and entry.place >= 0):
+        if not (entry.source and entry.snapshot and entry.source_hash and entry.place != -1):
             wrong.append(f"{entry} does not say which row of which source it is")
         elif first is not entry:
-            row = f"row {entry.place:,} of {entry.source}"
+            number = entry.place if isinstance(entry.place, str) else f"{entry.place:,}"
+            row = f"row {number} of {entry.source}"
             wrong.append(f"{entry} takes {row}, which entry {first.number:,} takes as well")
     right = f"No row of a source is taken twice among the {len(entries):,} added."
     return judge("sources", wrong, right)

@@ -191,7 +191,9 @@ class LedgerEntry(NamedTuple):
     at: int
     source: str | None
     snapshot: str | None
-    place: int
+    place: int | str
+    """The number of the row in its source; in a database its key, or its hash and occurrence."""
+
     source_hash: str | None
     hash: str | None
     cell: Cell | None
@@ -242,7 +244,11 @@ def _entry(name: str, number: int, line: Sequence[Any], columns: Sequence[str]) 
             f'entry {number:,} of {name} has the action {action!r}, which must be "add" or "remove".'
         )
     try:
-        at, origin = _place(row if action == "add" else place), _place(place)
+        origin: int | str
+        if action == "add":
+            at, origin = _place(row), _origin(place)
+        else:
+            at = origin = _place(place)
     except (TypeError, ValueError):
         raise InputError(
             f"entry {number:,} of {name} has the row {row!r} and the place {place!r}; both must be "
@@ -258,6 +264,15 @@ def _place(given: Any) -> int:
     if isinstance(given, float) and not given.is_integer():
         raise ValueError
     return -1 if given is None else int(given)
+
+
+def _origin(given: Any) -> int | str:
+    """Read the place of a row in its source, which in a database is a text."""
+    if isinstance(given, str) and not given.isdecimal():
+        if not given.strip():
+            raise ValueError
+        return given
+    return _place(given)
 
 
 def _stated(cell: Any, columns: Sequence[str]) -> Cell | None:

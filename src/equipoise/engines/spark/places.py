@@ -1,0 +1,83 @@
+"""Spark as a place of a lake: the tables of a schema of its catalog, and their states."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from equipoise.engines.addresses import split
+from equipoise.engines.sources import Source
+from equipoise.engines.spark._engine import SparkEngine
+from equipoise.engines.spark.addresses import locate
+from equipoise.engines.stored import stamp
+from equipoise.engines.stores.marks import Mark
+from equipoise.errors import SourceNotFound
+
+__all__ = ["address_in", "is_same", "locate", "mark", "reopened", "snapshot", "tables_at"]
+
+
+def tables_at(address: str) -> list[Source]:
+    """Find the tables of a schema of the catalog, or the one that an address names; no views."""
+    before, _ = split(address)
+    name = before.partition(":")[2].strip("/")
+    engine = _engine()
+    if name and engine.has_table(name):
+        return [locate(address, {})]
+    found = engine.stored_tables(name)
+    if not found:
+        raise SourceNotFound(
+            f"{address} names neither a table nor a schema with tables in the catalog of Spark; views are "
+            "not tables of a lake."
+        )
+    return [locate(_table_address(address, table), {}) for table in found]
+
+
+def address_in(place: str, name: str) -> str | None:
+    """Return the address of a table of a place by its name, if it is one."""
+    table = split(name)[0].partition(":")[2]
+    schema = split(place)[0].partition(":")[2].strip("/")
+    is_there = name == place or table.startswith(f"{schema}.") or not schema
+    return _table_address(place, table) if is_there else None
+
+
+def reopened(name: str, kind: Any, address: str, snapshot: str) -> Source:  # noqa: ARG001 (kept nowhere)
+    """Return a table of a known name, without opening it; older states cannot be read again."""
+    found = locate(address, {})
+    return Source(name=name, kind=kind, address=found.address, table=found.table, key=found.key)
+
+
+def mark(source: Source) -> Mark:
+    """Name the state of a table by its files, without reading it.
+
+    Spark writes new files whenever rows change. A table without files, as of another database, is
+    read as a whole.
+    """
+    files = _engine().files_of(source)
+    state = "\n".join(files) if files else snapshot(source)
+    return Mark(None, len(files), stamp(f"{source.name}\n{state}"))
+
+
+def snapshot(source: Source) -> str:
+    """Name the state of a table by its rows, all of which are read."""
+    return _engine().snapshot(source)
+
+
+def is_same(one: Source, other: Source) -> bool:
+    """Whether two sources are the same table of the catalog, however they are addressed."""
+    engine = _engine()
+    return engine.full_name(one) == engine.full_name(other)
+
+
+@functools.cache
+def _engine() -> SparkEngine:
+    return SparkEngine()
+
+
+def _table_address(place: str, table: str) -> str:
+    """Return the address of a table of a place.
+
+    >>> _table_address("spark:warehouse?id=number", "warehouse.people")
+    'spark:warehouse.people?id=number'
+    """
+    _, ours = split(place)
+    return f"spark:{table}?id={ours['id']}" if "id" in ours else f"spark:{table}"
