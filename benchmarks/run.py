@@ -32,6 +32,7 @@ import ugen
 from bars import Bar, Section
 from data import HERE
 
+import engines
 import evaluation
 import lake
 import plans
@@ -60,6 +61,7 @@ SECTIONS: dict[str, Callable[[argparse.Namespace], Section]] = {
     "ugen": lambda _: ugen.section(),
     "lake": lambda _: lake.section(),
     "lake_scale": lambda _: lake_scale.section(),
+    "engines": lambda _: engines.section(),
     "tailoring": lambda _: tailoring.section(),
     "evaluation": lambda _: evaluation.section(),
     "explore": lambda _: explore.section(),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 import weakref
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -51,8 +50,11 @@ if TYPE_CHECKING:
 DATABASES = ("postgres", "spark")
 """Kinds of sources whose rows stay where they are, however few they are."""
 
-_SAMPLED = 100_000
-"""Maximum number of rows of the base that are compared with the added rows."""
+_SAMPLED = 50_000
+"""Maximum number of rows of the base that are fetched to be compared with the added rows."""
+
+_FEWEST, _OF_DATABASE = 1_000, 0.005
+"""Of a database fewer are fetched: at most this number, or this share of its rows if that is more."""
 
 _DIGESTS = 250_000
 """About how many rows the share of equal rows is estimated from."""
@@ -221,7 +223,7 @@ class StoredRows:
     source: Source
     engine: Engine
     gone: Mapping[str, int] = field(default_factory=dict)
-    """How many rows with each md5 are removed."""
+    """How many rows are removed, by the first digits of their md5."""
 
     profiles: Mapping[str, ColumnProfile] = field(default_factory=dict)
     loose: tuple[str, ...] = ()
@@ -383,7 +385,7 @@ class StoredRows:
 
     def without(self, removed: Sequence[Located]) -> StoredRows:
         """The rows but for those that are removed."""
-        return replace(self, gone=Counter(md5 for _, md5, _ in removed))
+        return replace(self, gone=Counter(md5[:DIGITS] for _, md5, _ in removed))
 
     def sample(self, need: Need) -> Sample:
         """Return a sample of the rows of the needed cells, or all of them if they are few."""
@@ -399,16 +401,23 @@ class StoredRows:
         outside = self._rows - total
         if not rows:
             return Sample(self.like, outside=outside)
-        most = _level(list(rows.values()), _SAMPLED)
-        found = self._sampled(need, {cell: _share(most, n) for cell, n in rows.items()})
-        if len(found) < _SAMPLED / 2 < sum(min(n, most) for n in rows.values()):
+        limit = self._sample_size
+        most = _level(list(rows.values()), limit)
+        shares = {cell: most / n for cell, n in rows.items()}
+        found = self._sampled(need, shares)
+        if len(found) < limit / 2 < sum(min(n, most) for n in rows.values()):
             # Equal rows have one md5, so a sample of few different rows would be a rough one.
-            more = 2 * _SAMPLED / max(len(found), 1)
-            shares = {cell: more * _share(most, n) for cell, n in rows.items()}
-            found = self._sampled(need, shares)
+            more = limit / max(len(found), 1)
+            found = self._sampled(need, {cell: more * share for cell, share in shares.items()})
         chosen = self._repeated(found, need, most)
-        of = total if total > _SAMPLED else None
+        of = total if total > limit else None
         return Sample(without_categories(chosen), of, outside)
+
+    @property
+    def _sample_size(self) -> int:
+        if self.source.kind not in DATABASES:
+            return _SAMPLED
+        return min(max(int(self._rows * _OF_DATABASE), _FEWEST), _SAMPLED)
 
     def _sampled(self, need: Need, shares: Mapping[tuple[str, ...], float]) -> pa.Table:
         limits = {cell: _below(share) for cell, share in shares.items()}
@@ -494,11 +503,6 @@ def _level(sizes: Sequence[int], total: int) -> int:
             return max(each, 1)
         total -= size
     return rising[-1]
-
-
-def _share(want: int, there: int) -> float:
-    """Return a share of rows that very likely holds as many as are wanted."""
-    return (want + 8 * math.sqrt(want) + 20) / there if want < there else 1.0
 
 
 def _below(share: float) -> str:
