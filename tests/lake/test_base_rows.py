@@ -19,12 +19,14 @@ from equipoise.counts import CountRequest, Counts
 from equipoise.engines.duckdb import DuckDBEngine
 from equipoise.engines.sources import locate
 from equipoise.lake.lake import Lake
-from equipoise.lake.offers import base_rows
-from equipoise.lake.offers.base_rows import HeldRows, StoredRows, rows_of
+from equipoise.lake.offers import base_rows, stored_rows
+from equipoise.lake.offers.base_rows import rows_of
 from equipoise.lake.offers.base_views import EqualRows
 from equipoise.lake.offers.duplicates import Known
 from equipoise.lake.offers.fingerprints import RowHashes
+from equipoise.lake.offers.held_rows import HeldRows
 from equipoise.lake.offers.need import need_of
+from equipoise.lake.offers.stored_rows import StoredRows
 from lakes import HEADER, PEOPLE, acquired, ledger, more, planned, share, write
 
 REQUEST = CountRequest(sensitive=("sex",), label="hired")
@@ -138,7 +140,7 @@ def test_few_rows_are_compared_without_those_that_are_removed(stored):
 @pytest.mark.slow
 @pytest.mark.parametrize("ids", [False, True])
 def test_a_sample_is_small_and_has_the_shares_of_all_rows(stored, monkeypatch, ids):
-    monkeypatch.setattr(base_rows, "_SAMPLED", 600)
+    monkeypatch.setattr(stored_rows, "_SAMPLED", 600)
     base = people(6000, ids=ids)
     sampled = stored(base).sample(women_needed())
     women = base.filter(pa.compute.equal(base["sex"], "Female"))
@@ -164,7 +166,7 @@ def test_the_share_of_equal_rows_is_estimated_from_some_digests(stored, monkeypa
     rows, asked = RowHashes.of(base.slice(0, 5)), women_needed()
     whole = stored(base)
     exact = whole.chances(Known(whole.hashes()), asked)(rows)
-    monkeypatch.setattr(base_rows, "_DIGESTS", 2500)
+    monkeypatch.setattr(stored_rows, "_DIGESTS", 2500)
     part = stored(base)
     estimate = part.chances(Known(part.hashes()), asked)(rows)
     assert exact.tolist() == pytest.approx([0.4, 0.4], abs=0.03)
