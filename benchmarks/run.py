@@ -33,6 +33,7 @@ import ugen
 from bars import Bar, Section
 from data import HERE
 
+import engines
 import evaluation
 import lake
 import plans
@@ -63,6 +64,7 @@ SECTIONS: dict[str, Callable[[argparse.Namespace], Section]] = {
     "lake_scale": lambda _: lake_scale.section(),
     "lake_felt": lambda _: lake_felt.section(),
     "million": lambda _: lake_felt.million_section(),
+    "engines": lambda _: engines.section(),
     "tailoring": lambda _: tailoring.section(),
     "evaluation": lambda _: evaluation.section(),
     "explore": lambda _: explore.section(),

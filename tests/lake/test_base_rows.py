@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import random
 from dataclasses import replace
 from pathlib import Path
@@ -16,12 +17,15 @@ import servers
 from equipoise.counts import CountRequest, Counts
 from equipoise.engines.duckdb import DuckDBEngine
 from equipoise.engines.sources import locate
-from equipoise.lake.offers import base_rows
-from equipoise.lake.offers.base_rows import HeldRows, StoredRows, rows_of
+from equipoise.lake.lake import Lake
+from equipoise.lake.offers import base_rows, stored_rows
+from equipoise.lake.offers.base_rows import rows_of
 from equipoise.lake.offers.base_views import EqualRows
 from equipoise.lake.offers.duplicates import Known
 from equipoise.lake.offers.fingerprints import RowHashes
+from equipoise.lake.offers.held_rows import HeldRows
 from equipoise.lake.offers.need import need_of
+from equipoise.lake.offers.stored_rows import StoredRows
 from lakes import HEADER, PEOPLE, acquired, ledger, more, planned, share, write
 
 REQUEST = CountRequest(sensitive=("sex",), label="hired")
@@ -40,7 +44,7 @@ def people(rows, seed=0, ids=False):
     return pa.table(table | ({"id": range(rows)} if ids else {}))
 
 
-def need(table, **cells):
+def women_needed():
     """Need rows of both labels of women."""
     add = Counts.from_mapping(
         {("Female", "yes"): 3, ("Female", "no"): 2}, sensitive=["sex"], label="hired"
@@ -48,11 +52,17 @@ def need(table, **cells):
     return need_of(add, CountRequest(sensitive=("sex",), label="hired"))
 
 
-@pytest.fixture(params=["duckdb", "postgres"])
+@pytest.fixture(params=["duckdb", "postgres", pytest.param("spark", marks=pytest.mark.spark)])
 def stored(request):
     """Make rows of a base that an engine has."""
     if request.param == "duckdb":
         yield lambda table: StoredRows(locate(table), DuckDBEngine())
+        return
+    if request.param == "spark":
+        from equipoise.engines.spark import SparkEngine
+
+        engine = SparkEngine(servers.spark_session())
+        yield lambda table: StoredRows(locate(table), engine)
         return
     from equipoise.engines.postgres import PostgresEngine
 
@@ -72,7 +82,7 @@ def test_an_engine_answers_as_memory_does(stored, policy):
     assert known[0].is_new(rows).tolist() == known[1].is_new(rows).tolist()
     assert not known[0].is_new(rows).all()
     assert known[0].is_new(rows).any()
-    asked = need(base)
+    asked = women_needed()
     chance = [w.chances(k, asked)(rows) for w, k in zip((ours, theirs), known, strict=True)]
     assert chance[0].tolist() == pytest.approx(chance[1].tolist())
     assert 0 < chance[0].max() <= 1
@@ -112,16 +122,16 @@ def lines(table):
 def test_few_rows_are_compared_without_those_that_are_removed(stored):
     base = people(80)
     rows = stored(base)
-    sampled = rows.sample(need(base))
+    sampled = rows.sample(women_needed())
     women = base.filter(pa.compute.equal(base["sex"], "Female"))
     assert sampled.of is None
     assert lines(sampled.rows) == lines(women)
-    take = replace(need(base).cells, rows=np.array([2, 1]))
+    take = replace(women_needed().cells, rows=np.array([2, 1]))
     gone = rows.engine.rows(rows.source, REQUEST, take, located=True)
     removed = [(row["place"], row["md5"], ()) for row in gone.to_pylist()]
     left = rows.without(removed)
     assert left.n == 77
-    assert lines(left.sample(need(base)).rows) == lines(women) - lines(
+    assert lines(left.sample(women_needed()).rows) == lines(women) - lines(
         gone.drop_columns(["place", "md5"])
     )
 
@@ -129,14 +139,14 @@ def test_few_rows_are_compared_without_those_that_are_removed(stored):
 @pytest.mark.slow
 @pytest.mark.parametrize("ids", [False, True])
 def test_a_sample_is_small_and_has_the_shares_of_all_rows(stored, monkeypatch, ids):
-    monkeypatch.setattr(base_rows, "_SAMPLED", 600)
+    monkeypatch.setattr(stored_rows, "_SAMPLED", 600)
     base = people(6000, ids=ids)
-    sampled = stored(base).sample(need(base))
+    sampled = stored(base).sample(women_needed())
     women = base.filter(pa.compute.equal(base["sex"], "Female"))
     assert sampled.of == len(women)
     assert 500 <= len(sampled.rows) <= 600
     again = stored(base.take(pa.array(np.random.default_rng(0).permutation(6000)))).sample(
-        need(base)
+        women_needed()
     )
     assert lines(again.rows) == lines(sampled.rows)  # whatever the order of the table
     for name in ("age", "hired", "note"):
@@ -152,10 +162,10 @@ def test_the_share_of_equal_rows_is_estimated_from_some_digests(stored, monkeypa
     people = [("Female", draw.choice(["yes", "no"]), i) for i in range(8000)]
     people += people[:2000]
     base = pa.table(dict(zip(("sex", "hired", "x"), zip(*people, strict=True), strict=True)))
-    rows, asked = RowHashes.of(base.slice(0, 5)), need(base)
+    rows, asked = RowHashes.of(base.slice(0, 5)), women_needed()
     whole = stored(base)
     exact = whole.chances(Known(whole.hashes()), asked)(rows)
-    monkeypatch.setattr(base_rows, "_DIGESTS", 2500)
+    monkeypatch.setattr(stored_rows, "_DIGESTS", 2500)
     part = stored(base)
     estimate = part.chances(Known(part.hashes()), asked)(rows)
     assert exact.tolist() == pytest.approx([0.4, 0.4], abs=0.03)
@@ -231,3 +241,102 @@ def written_as(kind):
         connection.register("given", rows)
         connection.execute("CREATE TABLE people AS FROM given")
     return "people.duckdb::people"
+
+
+# ------------------------------------------------------------------------- databases
+
+ROWS = 200_000
+TABLE = f"""
+CREATE TABLE people AS SELECT
+    i AS id,
+    CASE WHEN i % 5 < 2 THEN 'Female' ELSE 'Male' END AS sex,
+    CASE WHEN i * 7919 % 1000 < CASE WHEN i % 5 < 2 THEN 290 ELSE 300 END THEN 'yes' ELSE 'no' END AS hired,
+    18 + i * 31 % 50 AS age,
+    'Street ' || i * 13 % 4000 AS street,
+    (i * 104729 % 1000000) / 100.0::double precision AS pay,
+    date '1990-01-01' + CAST(i % 9000 AS integer) AS joined
+FROM generate_series(1::bigint, {ROWS}) AS i
+"""
+
+
+@pytest.fixture(scope="module")
+def server():
+    """A server with a base of 200,000 people."""
+    with servers.new_database() as address:
+        with psycopg.connect(address, autocommit=True) as connection:
+            connection.execute(TABLE.encode())
+            (size,) = connection.execute("SELECT sum(length(p::text)) FROM people AS p").fetchone()
+        yield f"{address}&table=public.people", int(size)
+
+
+def applicants(path):
+    """Write a table of a lake; some of the applicants are in the base, written otherwise."""
+    draw = random.Random(5)
+    fields = ("id", "sex", "hired", "age", "street", "pay", "joined")
+    rows = [
+        (10**7 + i, draw.choice(["Female", "Male"]), draw.choice(["yes", "no"]), draw.randint(18, 67),
+         f"Street {draw.randrange(4000)}", draw.randrange(10**6) / 100, f"1995-03-{1 + i % 28:02}")
+        for i in range(10_000)
+    ]  # fmt: skip
+    known = [
+        (i, "Female" if i % 5 < 2 else "Male", "yes", f"{18 + i * 31 % 50}.0", f"STREET {i * 13 % 4000} ",
+         f"{i * 104729 % 1000000 / 100:.3f}", _joined(i))
+        for i in range(5, 20_000, 5)
+        if i * 7919 % 1000 < 290
+    ]  # fmt: skip
+    write(path, fields, rows + known)
+    return len(known)
+
+
+def _joined(i):
+    import datetime
+
+    return str(datetime.date(1990, 1, 1) + datetime.timedelta(days=i % 9000))
+
+
+@pytest.mark.slow
+def test_a_repair_fetches_few_rows_of_a_base_in_a_database(server, tmp_path, monkeypatch, request):
+    import equipoise as eq
+    from equipoise.engines.postgres import PostgresEngine
+    from equipoise.engines.routing import Routing
+    from equipoise.errors import Unsupported
+    from equipoise.lake.repair.acquire import acquire
+
+    address, size = server
+    monkeypatch.chdir(tmp_path)
+    Path("lake").mkdir()
+    copies = applicants("lake/applicants.csv")
+    profile = PostgresEngine.profile
+
+    def read(source):
+        with contextlib.closing(PostgresEngine()) as other:
+            return other.read(source)
+
+    def profiled(self, source):
+        try:
+            return profile(self, source)
+        except Unsupported:  # by another engine then, whose bytes are not counted
+            return DuckDBEngine().profile(locate(read(source)))
+
+    monkeypatch.setattr(PostgresEngine, "profile", profiled)
+    base, engine = locate(address), Routing()
+    request.addfinalizer(engine.close)
+    counts = engine.counts(base, CountRequest(sensitive=("sex",), label="hired"))
+    plan = eq.plan(counts, allow="add")
+    lake = Lake("lake", engine=engine)
+    done = acquire(plan, base, lake, None)
+    assert 0 < done.added == plan.add.n < 8000
+    assert done.as_planned
+    assert done.duplicates >= copies * 0.9
+    assert done.shift.sampled <= 1000
+    assert done.shift.to_dict()["sampled_of"] > 10_000
+    assert (
+        f"a sample of {done.shift.sampled:,} of the {done.shift.sampled_of:,} base rows"
+        in done.text()
+    )
+    fetched = engine.engine_of(base).session(base).fetched
+    assert 0 < fetched < 0.02 * size
+    held = acquire(plan, locate(read(base)), lake, None)
+    assert done.duplicates == held.duplicates
+    assert {s.name: s.rows for s in done.shares} == {s.name: s.rows for s in held.shares}
+    assert done.by_chance == pytest.approx(held.by_chance, abs=0.05 * max(held.by_chance, 1))

@@ -10,6 +10,11 @@ BLANKS = "".join(chr(i) for i in range(0x3001) if chr(i).isspace())
 _LAST = 0x20000  # there are no capital letters from here on
 
 
+def is_settled(letter: str) -> bool:
+    """Whether a letter is Latin, Greek, Cyrillic or Armenian, whose case no newer Unicode changes."""
+    return letter < "\u0590" or "\u1e00" <= letter < "\u2000"
+
+
 @functools.cache
 def letters() -> tuple[str, str]:
     """Return all capital letters, and the small letter of each.

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from equipoise.engines.column_types import Family, is_float, is_whole
 from equipoise.engines.dialect import Dialect
+from equipoise.engines.letters import is_settled, letters
 
 
 class DuckDBDialect(Dialect):
@@ -106,6 +107,17 @@ class DuckDBDialect(Dialect):
     def finite(self, text: str) -> str:
         """Read a text that is a number as a double."""
         return f"TRY_CAST({text} AS DOUBLE)"
+
+    def in_lower_case(self, text: str) -> str:
+        """Write letters in lower case; ``translate`` takes very long, and is needed for few letters."""
+        capital, small = letters()
+        rare = "".join(letter for letter in capital if not is_settled(letter))
+        translated = f"translate({text}, {self.literal(capital)}, {self.literal(small)})"
+        has_rare = f"regexp_matches({text}, {self.literal(f'[{rare}]')})"
+        return (
+            f"CASE WHEN {self.is_ascii(text)} THEN lower({text}) "
+            f"WHEN {has_rare} THEN {translated} ELSE lower({text}) END"
+        )
 
     def is_ascii(self, text: str) -> str:
         """Whether a text has ASCII characters only."""

@@ -9,6 +9,7 @@ from equipoise.counts import CountRequest
 from equipoise.engines import sql
 from equipoise.engines.base import Column
 from equipoise.engines.dialect import Dialect
+from equipoise.lake.offers.fingerprints import DIGITS
 from equipoise.lake.offers.meanings import HashedColumn, digested
 
 
@@ -95,7 +96,7 @@ class AlikeRows:
 class SampledRows:
     """A view of the different rows of some cells whose md5 is below a limit, without sorting.
 
-    The last two columns hold the md5, and the number of equal rows.
+    The last two columns hold the first digits of the md5, and the number of equal rows.
     """
 
     table: Sequence[Column]
@@ -115,8 +116,9 @@ class SampledRows:
         keys = [f"k{i}{mark}" for i in range(len(cells))]
         asked = f"(SELECT * FROM (VALUES {lines}) AS listed({', '.join(keys)}, below{mark}))"
         same = " AND ".join(f"{a} = {b}" for a, b in zip(cells, keys, strict=True))
+        text = f"substr({d.md5(sql.canonical_row(d, self.table))}, 1, {DIGITS})"
         hashed = (
-            f"SELECT {names}, below{mark}, {d.md5(sql.canonical_row(d, self.table))} AS md5{mark} "
+            f"SELECT {names}, below{mark}, {text} AS md5{mark} "
             f"FROM (SELECT *, {found} FROM input) AS told JOIN {asked} AS asked ON {same}{d.fence}"
         )
         return (

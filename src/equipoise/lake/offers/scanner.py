@@ -18,11 +18,13 @@ from equipoise.engines.base import Engine
 from equipoise.engines.profiling import ColumnProfile
 from equipoise.lake.matching.columns.target import Wanted
 from equipoise.lake.matching.restriction import Restriction
-from equipoise.lake.offers.base_rows import BaseRows, Chances, StoredRows
+from equipoise.lake.offers.base_rows import BaseRows
 from equipoise.lake.offers.duplicates import Known
+from equipoise.lake.offers.held_rows import Chances
 from equipoise.lake.offers.need import Need
 from equipoise.lake.offers.ranking import frechet
 from equipoise.lake.offers.reads import Drawn, Reads
+from equipoise.lake.offers.stored_rows import StoredRows
 from equipoise.lake.offers.survey import Candidate
 from equipoise.plain import rows_text
 from equipoise.values import MISSING, Value
