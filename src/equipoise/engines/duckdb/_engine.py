@@ -348,7 +348,12 @@ class DuckDBEngine(Database):
     # ------------------------------------------------------------------ queries
 
     @contextlib.contextmanager
-    def _opened(self, source: Source) -> Iterator[tuple[str, tuple[Column, ...]]]:
+    def _opened(
+        self,
+        source: Source,
+        *,
+        carried: str = "",  # noqa: ARG002 (rows have numbers)
+    ) -> Iterator[tuple[str, tuple[Column, ...]]]:
         """Yield the SQL text of a table, and its columns, while it can be read."""
         with self._tables.opened(source) as found:
             yield found
