@@ -14,6 +14,7 @@ import equipoise as eq
 import servers
 from equipoise.cli.app import run
 from equipoise.engines.sources import locate
+from equipoise.engines.stores.states import is_same_place
 from equipoise.errors import InputError, SourceNotFound
 from equipoise.lake.lake import Lake
 from lakes import HEADER, ledger, more, write
@@ -324,3 +325,14 @@ def test_a_base_in_a_database_is_measured_and_planned_where_a_condition_holds(da
     )
     assert there.counts == here.counts
     assert there.counts.n < len(OLD)
+
+
+def test_a_table_is_known_however_it_is_addressed(database):
+    """By this the base is never one of its own sources."""
+    tables = {t.name[-3:]: t.source for t in Lake(database.place).tables}
+    assert is_same_place(tables["new"], locate(database.table("new")))
+    assert not is_same_place(tables["old"], locate(database.table("new")))
+    assert not is_same_place(tables["new"], locate("people.csv"))
+    if isinstance(database, Postgres):
+        path = f"{database.address}&table=new&options=-csearch_path%3Darchive"
+        assert is_same_place(tables["new"], locate(path))
