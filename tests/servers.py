@@ -66,14 +66,14 @@ def spark_session() -> SparkSession:
 
 
 @contextlib.contextmanager
-def new_database() -> Iterator[str]:
+def new_database(how: str = "") -> Iterator[str]:
     """Make a database of its own on the server; return its address."""
     import psycopg
 
     name = f"test_{os.getpid()}_{next(_numbers)}"
     address = postgres_address()
     with psycopg.connect(address, autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}".encode())
+        connection.execute(f"CREATE DATABASE {name} {how}".encode())
     try:
         yield address.replace("/postgres?", f"/{name}?")
     finally:

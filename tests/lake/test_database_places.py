@@ -14,6 +14,7 @@ import equipoise as eq
 import servers
 from equipoise.cli.app import run
 from equipoise.engines.sources import locate
+from equipoise.engines.stores.states import is_same_place
 from equipoise.errors import InputError, SourceNotFound
 from equipoise.lake.lake import Lake
 from lakes import HEADER, ledger, more, write
@@ -32,7 +33,10 @@ def both(first, n):
     return [*more(first, n), *more(first + 500, n, sex="Male", hired="no")]
 
 
-OLD = [(n, "F" if sex == "Female" else "M", hired, age) for n, sex, hired, age in both(2000, 9)]
+OLD = [
+    (n, "F" if sex == "Female" else "M", hired, 30 + 3 * (n % 9))
+    for n, sex, hired, _ in both(2000, 9)
+]
 OLD += OLD[:2]  # equal rows
 NEW = both(3000, 6)
 
@@ -298,3 +302,37 @@ def test_no_password_is_in_an_index_or_shown(postgres, capsys):
     assert "archive.new" in said.out
     assert "hunter2" not in said.out + said.err
     assert not any(b"hunter2" in p.read_bytes() for p in Path().rglob("*") if p.is_file())
+
+
+def test_a_condition_of_the_base_holds_for_tables_of_a_database(database):
+    where = "age >= 35 AND hired IN ('yes', 'no')"
+    plan = eq.plan("people.csv", **SEX, tolerance=0.1, where=where)
+    offers = {}
+    for place in (database.place, "copies"):
+        found = Lake(place).find(plan, base="people.csv")
+        offers[place] = sorted(
+            (r.offer.rows.tolist(), r.offer.duplicates.tolist(), r.offer.outside)
+            for r in found.offers
+        )
+    assert offers[database.place] == offers["copies"]
+    assert offers["copies"]
+
+
+def test_a_base_in_a_database_is_measured_and_planned_where_a_condition_holds(database):
+    there, here = (
+        eq.plan(data, sensitive_features=["gender"], label="hired", where="age > 40")
+        for data in (database.table("old"), "copies/old.csv")
+    )
+    assert there.counts == here.counts
+    assert there.counts.n < len(OLD)
+
+
+def test_a_table_is_known_however_it_is_addressed(database):
+    """By this the base is never one of its own sources."""
+    tables = {t.name[-3:]: t.source for t in Lake(database.place).tables}
+    assert is_same_place(tables["new"], locate(database.table("new")))
+    assert not is_same_place(tables["old"], locate(database.table("new")))
+    assert not is_same_place(tables["new"], locate("people.csv"))
+    if isinstance(database, Postgres):
+        path = f"{database.address}&table=new&options=-csearch_path%3Darchive"
+        assert is_same_place(tables["new"], locate(path))

@@ -8,6 +8,7 @@ import decimal
 import math
 from dataclasses import dataclass, replace
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings

@@ -37,39 +37,24 @@ from equipoise.engines.base import (
     require_rows,
 )
 from equipoise.engines.column_types import family, is_float
+from equipoise.engines.filtering import Filtering
 from equipoise.errors import InputError, Unsupported
 from equipoise.values import MISSING, Value
 
 if TYPE_CHECKING:
     import os
 
-    from equipoise.engines.dialect import Dialect
     from equipoise.engines.sources import Source
 
 
-class Database(abc.ABC):
+class Database(Filtering):
     """Verbs over a database; an engine says how it opens tables and runs queries.
 
     A query runs over the text of a table that :meth:`_opened` gives, whose columns have the types of
     :mod:`equipoise.engines.column_types`.
     """
 
-    dialect: Dialect
-
     # ---------------------------------------------------- what an engine provides
-
-    @abc.abstractmethod
-    def _opened(
-        self, source: Source, *, carried: str = ""
-    ) -> contextlib.AbstractContextManager[tuple[str, tuple[Column, ...]]]:
-        """Yield the SQL text of a table, and its columns, while it can be read.
-
-        A view has one more column of the name ``carried``, if one is given: see :class:`Identity`.
-        """
-
-    @abc.abstractmethod
-    def _arrow(self, source: Source, query: str, title: str) -> pa.Table:
-        """Run a query, and explain errors."""
 
     @abc.abstractmethod
     def _registered(self, rows: pa.Table) -> contextlib.AbstractContextManager[str]:

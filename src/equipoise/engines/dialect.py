@@ -7,11 +7,14 @@ differently. Names and values from users are always quoted here.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from typing import ClassVar
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, ClassVar
 
 from equipoise.engines.column_types import Family, family, is_float, is_text
 from equipoise.engines.letters import BLANKS, letters
+
+if TYPE_CHECKING:
+    from equipoise.counts.reading import Condition
 
 NUMBER = r"[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]{1,3})?"
 """Texts that are read as finite numbers, as a pattern that means the same in every database."""
@@ -161,8 +164,8 @@ class Dialect:
         """Write a whole number without a decimal point and the zeros after it."""
         raise NotImplementedError
 
-    def attempted(self, condition: str) -> str:
-        """Evaluate a condition of a user; null if that is impossible."""
+    def attempted(self, condition: Condition, types: Mapping[str, str]) -> str:
+        """Evaluate a condition of a user over columns of some types; null if that is impossible."""
         raise NotImplementedError
 
     def stripped_of(self, text: str, characters: str) -> str:
@@ -261,6 +264,14 @@ class PartsDialect(Dialect):
     def part(self, text: str, pattern: str, group: int) -> str:
         """Read a group of a pattern that a whole text matches; null if the text has none."""
         raise NotImplementedError
+
+    def like(self, text: str, pattern: str) -> str:
+        """Whether a text is like a pattern, in which only % and _ mean something else."""
+        raise NotImplementedError
+
+    def cased(self, name: str, text: str) -> str:
+        """Write a text in lower or upper case, of all alphabets; null if that is impossible."""
+        return f"{name}({text})"
 
     def rounded(self, text: str, places: int) -> str:
         """Read a text that matches :data:`NUMBER` as an exact number of some decimal places."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
+from equipoise.counts.reading import Condition
 from equipoise.engines.column_types import Family, is_float, is_whole
 from equipoise.engines.dialect import Dialect
 from equipoise.engines.letters import is_settled, letters
@@ -90,9 +91,9 @@ class DuckDBDialect(Dialect):
         """Read the first 15 digits of an MD5 as an exact number."""
         return f"CAST('0x' || substr({md5}, 1, 15) AS BIGINT)"
 
-    def attempted(self, condition: str) -> str:
+    def attempted(self, condition: Condition, types: Mapping[str, str]) -> str:  # noqa: ARG002
         """Evaluate a condition of a user; null if that is impossible."""
-        return f"TRY((\n{condition}\n))"
+        return f"TRY((\n{condition.text}\n))"
 
     def matches(self, text: str, pattern: str) -> str:
         """Whether a whole text matches a pattern."""

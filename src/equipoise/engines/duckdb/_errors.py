@@ -6,14 +6,13 @@ import re
 
 import duckdb
 
-from equipoise.counts import Condition
 from equipoise.engines.addresses import scrubbed
+from equipoise.engines.conditions import not_evaluated
 from equipoise.engines.csv.encodings import not_encoded
 from equipoise.engines.csv.records import MEND
 from equipoise.engines.duckdb._window import with_names
 from equipoise.engines.sources import Source
 from equipoise.errors import InputError, SourceNotFound
-from equipoise.plain import in_words
 
 MEANINGLESS = (
     duckdb.BinderException,
@@ -79,32 +78,6 @@ def _explained(error: Exception, source: Source) -> Exception:
     if source.sql is not None:
         return InputError(f"the SQL over {source.name} failed: {reason(error)}.")
     return InputError(f"{source.name} cannot be read: {reason(error)}.")
-
-
-def not_a_condition(text: str, why: str) -> InputError:
-    """Make the error for a text that is not a condition, with an example of one."""
-    first = (text.split() or [""])[0].casefold()
-    more = " Give a whole query as `sql`." if first in ("select", "with", "from") else ""
-    return InputError(
-        f"`where={text!r}` is not a condition on rows: {why.rstrip('. ')}. Write one over the "
-        f"columns, without WHERE and without a semicolon, as in `where='age >= 18 AND hours < 40'`.{more}"
-    )
-
-
-def not_evaluated(condition: Condition, table: str, why: str) -> InputError:
-    """Make the error for a condition that cannot be evaluated on a table."""
-    reason = why.partition("Error: ")[2] or why
-    return InputError(
-        f"the condition {condition.one_line} cannot be evaluated on {table}: {reason}; "
-        f"{how_compared(condition)}. Compare a column with values like its own, or convert it, as "
-        "in TRY_CAST(code AS INTEGER) > 12."
-    )
-
-
-def how_compared(condition: Condition) -> str:
-    """Name the types that a condition compares columns as."""
-    told = condition.compared
-    return f"it compares {in_words(told)}" if told else "correct it"
 
 
 def _broken_csv(text: str, name: str) -> InputError | None:

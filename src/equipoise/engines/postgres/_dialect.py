@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
+from equipoise.counts.reading import Condition
 from equipoise.engines import casts
 from equipoise.engines.column_types import Family
 from equipoise.engines.dialect import PartsDialect
+from equipoise.engines.translation import translated
 
 _BLANKS = r"E' \t\n\r\f\v'"
 _LARGEST = "1.7976931348623157e308"
@@ -141,6 +143,22 @@ class PostgresDialect(PartsDialect):
     def without_zeros(self, text: str) -> str:
         """Write a whole number without a decimal point and the zeros after it."""
         return rf"regexp_replace({text}, '^([+-]?[0-9]+)[.]0*$', '\1')"
+
+    def like(self, text: str, pattern: str) -> str:
+        """Whether a text is like a pattern; a backslash in it is one."""
+        return f"({text} LIKE {self.literal(pattern)} ESCAPE '')"
+
+    def cased(self, name: str, text: str) -> str:
+        """Write a text in lower or upper case; null if the language of the database cannot do that."""
+        tried, expected = ("ÄI", "äi") if name == "lower" else ("äi", "ÄI")
+        knows = f"{name}({self.literal(tried)}) = {self.literal(expected)}"
+        is_plain = f"octet_length({text}) = length({text})"
+        own = f'{name}({text} COLLATE "C")'
+        return f"CASE WHEN {knows} THEN {name}({text}) WHEN {is_plain} THEN {own} END"
+
+    def attempted(self, condition: Condition, types: Mapping[str, str]) -> str:
+        """Evaluate a condition of a user; what cannot be converted is null."""
+        return translated(self, condition, types).write()
 
     def part(self, text: str, pattern: str, group: int) -> str:
         """Read a group of a pattern that a whole text matches."""

@@ -130,15 +130,6 @@ class PostgresEngine(Database):
         """The columns of a table."""
         return super().schema(source)
 
-    def settled(self, source: Source) -> Source:
-        """The same source; one with a condition is refused."""
-        if source.where is not None:
-            raise Unsupported(
-                "the postgres engine has no `where` yet; choose rows with `sql`, as in "
-                '"SELECT * FROM input WHERE age >= 18".'
-            )
-        return source
-
     @_retried
     def profile(self, source: Source) -> Profile:
         """Profile the columns of a table."""
@@ -246,6 +237,7 @@ class PostgresEngine(Database):
         ):
             text = table if source.sql is None else sql.over(table, _one_query(source.sql))
             text, columns = self._with_common_types(session, source, text)
+            text = self._restricted(source, text, columns)
             if source.view is not None:
                 text = self._viewed_text(source, text, columns, carried)
                 text, columns = self._with_common_types(session, source, text)

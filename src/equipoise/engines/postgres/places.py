@@ -78,8 +78,8 @@ def reopened(name: str, kind: Any, address: str, snapshot: str) -> Source:  # no
 def mark(source: Source) -> Mark:
     """Name the state of a table by what the server counts, without reading it.
 
-    The server counts changes when a transaction ends, and may tell a second later. What does not
-    change a table's rows, its file or its columns is not seen.
+    The server counts changes after a transaction has ended, up to ten seconds later if its connection
+    is idle. Without statistics (``track_counts``) only changes of size, file and columns are seen.
     """
     size, counted, columns = _asked(source, _STATE, 3)
     return Mark(None, int(size), stamp(f"{source.name} {counted} {columns}"))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
+from equipoise.counts.reading import Condition
 from equipoise.engines import casts
 from equipoise.engines.column_types import Family
 from equipoise.engines.dialect import PartsDialect
+from equipoise.engines.translation import translated
 
 _BLANKS = " \t\n\r\f\v"
 _TYPES = {
@@ -142,6 +144,15 @@ class SparkDialect(PartsDialect):
         """Write a whole number without a decimal point and the zeros after it."""
         pattern = self.literal(r"\A([+-]?[0-9]+)[.]0*\z")
         return f"regexp_replace({text}, {pattern}, {self.literal('$1')})"
+
+    def like(self, text: str, pattern: str) -> str:
+        """Whether a text is like a pattern; a backslash in it is one."""
+        doubled = pattern.replace("\\", "\\\\")
+        return f"({text} LIKE {self.literal(doubled)})"
+
+    def attempted(self, condition: Condition, types: Mapping[str, str]) -> str:
+        """Evaluate a condition of a user; what cannot be converted is null."""
+        return translated(self, condition, types).write()
 
     def part(self, text: str, pattern: str, group: int) -> str:
         """Read a group of a pattern that a whole text matches."""

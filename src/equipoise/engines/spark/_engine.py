@@ -137,15 +137,6 @@ class SparkEngine(Database):
             return (source.name,)
         return tuple(_tables_beside(self.session, source.table))
 
-    def settled(self, source: Source) -> Source:
-        """The same source; one with a condition is refused."""
-        if source.where is not None:
-            raise Unsupported(
-                "the spark engine has no `where` yet; choose rows with `sql`, as in "
-                '"SELECT * FROM input WHERE age >= 18".'
-            )
-        return source
-
     def profile(self, source: Source) -> Profile:
         """Profile the columns of a table."""
         with self._opened(source) as (table, columns):
@@ -218,6 +209,7 @@ class SparkEngine(Database):
             if source.sql is not None:
                 text = sql.over(table, source.sql.strip().rstrip(";"))
             text, columns = self._with_common_types(source, text)
+            text = self._restricted(source, text, columns)
             if source.view is not None:
                 text = self._viewed_text(source, text, columns, carried)
                 text, columns = self._with_common_types(source, text)

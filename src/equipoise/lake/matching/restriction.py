@@ -108,7 +108,8 @@ class InsideView:
         mapped = self.mapped.query(d, carried) if carried else self.mapped.query(d)
         table, own = sql.compared(d, f"(\n{mapped}\n)", held, condition)
         # A value may fail to convert here although none does in the base; such a row is outside.
-        true = [f"coalesce({d.attempted(condition.text)}, false)"]
+        types = {column.name: column.type for column in held}
+        true = [f"coalesce({d.attempted(condition, types)}, false)"]
         for name, values in self.limit.known.items():
             listed = d.texts(values) or "''"
             true.append(f"coalesce({d.identifier(name)} IN ({listed}), true)")
