@@ -189,3 +189,25 @@ def test_a_key_that_is_none_is_refused(database):
     plan = eq.plan(database("people"), **ASKED, allow="delete")
     with pytest.raises(InputError, match="sex is not a key of"):
         eq.apply(plan, to=database("people", "&id=sex"), pool=None, output=database("out"))
+
+
+def test_a_base_and_a_lake_in_postgres_give_a_repaired_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with in_postgres() as table:
+        server = table("x").partition("&table")[0]
+        with psycopg.connect(server) as connection:
+            connection.execute("CREATE SCHEMA archive; ALTER TABLE more SET SCHEMA archive")
+        lake = eq.Lake(f"{server}&schema=archive", index="lake.index")
+        done = eq.repair(table("people"), lake, "out.parquet", **ASKED)
+        assert done.exit_code == 0
+        lines = pq.read_table("out.parquet.ledger.parquet").to_pylist()
+        assert len(lines) == done.plan.additions > 0
+        assert {line["snapshot"].partition(":")[0] for line in lines} == {"rows"}
+        assert eq.count("out.parquet", **ASKED) == done.acquired.after
+        assert lake.replay("out.parquet.ledger.parquet").exit_code == 0
+
+
+def test_a_condition_chooses_rows_in_the_database(database):
+    where = "number >= 10 AND pay < 12.5"
+    found = eq.count(database("people"), **ASKED, where=where)
+    assert found == eq.count(PEOPLE, **ASKED, where=where)

@@ -122,8 +122,11 @@ class Database(Filtering):
                 return self._chosen(
                     source, table, columns, request, take, seed, known, located=located
                 )
-            if located:
+            if located and take.n:
                 raise Unsupported("rows of a database that are left over have no places.")
+            if located:
+                query = sql.all_located(self.dialect, table, columns, known)
+                return self._arrow(source, query, "reading rows")
             gone = self._chosen(source, table, columns, request, take, seed, known, located=True)
             places = gone.column(gone.num_columns - 2).to_pylist()
             with self._registered(departed(places, known)) as name:

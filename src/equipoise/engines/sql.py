@@ -345,6 +345,16 @@ def rows_known(
     )
 
 
+def all_located(d: Dialect, table: str, columns: Sequence[Column], known: Identity) -> str:
+    """Select all rows with their location."""
+    mark = mark_of(columns)
+    names = ", ".join(d.identifier(c.name) for c in columns)
+    text = f"SELECT *, {canonical_row(d, columns)} AS text{mark} FROM {table} AS input"
+    nth = f"row_number() OVER (PARTITION BY text{mark} ORDER BY text{mark}) AS nth{mark}"
+    counted = f"SELECT t.*, {nth} FROM ({text}) AS t"
+    return f"SELECT {names}, {_location(d, columns, known)} FROM ({counted}) AS t"
+
+
 def rows_without(
     d: Dialect, table: str, columns: Sequence[Column], gone: str, known: Identity
 ) -> str:
