@@ -290,3 +290,23 @@ def _written(d: PartsDialect, field: str, of: Mapping[str, str]) -> str:
         value = f"({value} % 100)"
     width = {"%Y": 4, "%g": 3}.get(bare, 2)
     return d.as_text(value) if is_short else _padded(value, d, width)
+
+
+class CastingDialect(PartsDialect):
+    """A dialect whose casts are those of this module."""
+
+    def converted(self, text: str, column_type: str) -> str:
+        """Read a text as a value of a type; null if it is none."""
+        return converted(self, text, column_type)
+
+    def tried(self, text: str, column_type: str) -> str:
+        """Cast a text to a type; null if that is impossible."""
+        return tried(self, text, column_type)
+
+    def whole(self, text: str, column_type: str) -> str:
+        """Read a whole number by its digits, and only others, such as 1e3, as a double."""
+        return whole(self, text, column_type)
+
+    def redated(self, text: str, read: str, write: str) -> str:
+        """Write a date in another format; formats are those of strptime."""
+        return redated(self, text, read, write)

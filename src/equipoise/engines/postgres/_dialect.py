@@ -9,7 +9,6 @@ from typing import ClassVar
 from equipoise.counts.reading import Condition
 from equipoise.engines import casts
 from equipoise.engines.column_types import Family
-from equipoise.engines.dialect import PartsDialect
 from equipoise.engines.translation import translated
 
 _BLANKS = r"E' \t\n\r\f\v'"
@@ -36,7 +35,7 @@ _TYPES = {
 """Types of columns that PostgreSQL calls otherwise."""
 
 
-class PostgresDialect(PartsDialect):
+class PostgresDialect(casts.CastingDialect):
     """What PostgreSQL writes differently. Its sessions use the time zone UTC and ISO dates."""
 
     name: ClassVar[str] = "postgres"
@@ -123,22 +122,6 @@ class PostgresDialect(PartsDialect):
         return f"CAST(CAST('x' || substr({md5}, 1, 15) AS bit(60)) AS bigint)"
 
     # ------------------------------------------------------------ values of texts
-
-    def converted(self, text: str, column_type: str) -> str:
-        """Read a text as a value of a type; null if it is none."""
-        return casts.converted(self, text, column_type)
-
-    def tried(self, text: str, column_type: str) -> str:
-        """Cast a text to a type; null if that is impossible."""
-        return casts.tried(self, text, column_type)
-
-    def whole(self, text: str, column_type: str) -> str:
-        """Read a whole number by its digits, and only others, such as 1e3, as a double."""
-        return casts.whole(self, text, column_type)
-
-    def redated(self, text: str, read: str, write: str) -> str:
-        """Write a date in another format; formats are those of strptime."""
-        return casts.redated(self, text, read, write)
 
     def without_zeros(self, text: str) -> str:
         """Write a whole number without a decimal point and the zeros after it."""

@@ -9,7 +9,6 @@ from typing import ClassVar
 from equipoise.counts.reading import Condition
 from equipoise.engines import casts
 from equipoise.engines.column_types import Family
-from equipoise.engines.dialect import PartsDialect
 from equipoise.engines.translation import translated
 
 _BLANKS = " \t\n\r\f\v"
@@ -31,7 +30,7 @@ _TYPES = {
 """Types of columns that Spark calls otherwise."""
 
 
-class SparkDialect(PartsDialect):
+class SparkDialect(casts.CastingDialect):
     """What Spark writes differently, whatever the time zone of its session is."""
 
     name: ClassVar[str] = "spark"
@@ -123,22 +122,6 @@ class SparkDialect(PartsDialect):
         return f"CAST(conv(substr({md5}, 1, 15), 16, 10) AS DECIMAL(20,0))"
 
     # ------------------------------------------------------------ values of texts
-
-    def converted(self, text: str, column_type: str) -> str:
-        """Read a text as a value of a type; null if it is none."""
-        return casts.converted(self, text, column_type)
-
-    def tried(self, text: str, column_type: str) -> str:
-        """Cast a text to a type; null if that is impossible."""
-        return casts.tried(self, text, column_type)
-
-    def whole(self, text: str, column_type: str) -> str:
-        """Read a whole number by its digits, and only others, such as 1e3, as a double."""
-        return casts.whole(self, text, column_type)
-
-    def redated(self, text: str, read: str, write: str) -> str:
-        """Write a date in another format; formats are those of strptime."""
-        return casts.redated(self, text, read, write)
 
     def without_zeros(self, text: str) -> str:
         """Write a whole number without a decimal point and the zeros after it."""
