@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 import servers
 from equipoise.counts import CountRequest, Counts
 from equipoise.engines import engines
-from equipoise.engines.base import Engine
+from equipoise.engines.base import Engine, Part
+from equipoise.engines.duckdb import DuckDBEngine
 from equipoise.engines.profiling import SAMPLE, value_hash
 from equipoise.engines.sources import locate
 from equipoise.errors import ColumnNotFound, CountsError, EquipoiseError, InputError, Unsupported
@@ -1002,3 +1003,15 @@ def test_engines_read_csv_alike(tmp_path_factory, data, delimiter, end, quote_al
 def drawn_from(engine, source, request, take):
     found = engine.rows(source, request, take)
     return list(zip(*(map(as_value, c.to_pylist()) for c in found.columns), strict=True))
+
+
+@pytest.mark.slow
+def test_rows_are_written_in_their_order_however_they_are_stored(tmp_path):
+    stored = tmp_path / "stored.parquet"
+    pq.write_table(pa.table({"x": range(5000)}), stored, row_group_size=100)
+    chunks = pa.concat_tables(pa.table({"x": range(i, i + 20)}) for i in range(10_000, 10_400, 20))
+    expected = [x for x in range(5000) if x not in (5, 4017)] + list(range(10_000, 10_400))
+    engine, target = DuckDBEngine(threads=4), tmp_path / "target.parquet"
+    for _ in range(40):  # threads finish in another order each time
+        engine.write(target, [Part(locate(stored), [5, 4017]), Part(locate(chunks))])
+        assert pq.read_table(target)["x"].to_pylist() == expected

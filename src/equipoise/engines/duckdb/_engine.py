@@ -256,7 +256,9 @@ class DuckDBEngine(Database):
             self.schema(part.source)  # CSV files that DuckDB cannot parse are found out here
         with contextlib.ExitStack() as stack:
             stack.enter_context(self._session.lock)
-            selects = [self._selected(stack, part, types or {}) for part in parts]
+            # If one part is numbered, DuckDB keeps the order of the others only if they are, too.
+            numbered = any(len(part.without) for part in parts)
+            selects = [self._selected(stack, p, types or {}, numbered=numbered) for p in parts]
             rows = " UNION ALL ".join(f"({select})" for select in selects)
             columns = self._session.columns(parts[0].source, f"({selects[0]})")
             temporary = stack.enter_context(atomic_path(target))
@@ -270,14 +272,16 @@ class DuckDBEngine(Database):
             except duckdb.Error as error:
                 raise InputError(f"{target} cannot be written: {reason(error)}.") from None
 
-    def _selected(self, stack: contextlib.ExitStack, part: Part, types: Mapping[str, str]) -> str:
+    def _selected(
+        self, stack: contextlib.ExitStack, part: Part, types: Mapping[str, str], *, numbered: bool
+    ) -> str:
         """Return the query of the rows of a part, which can be run until the stack is closed."""
         source = part.source
         table, columns = stack.enter_context(self._tables.opened(source))
         if source.kind == "relation":
             table = stack.enter_context(self._session.streamed(source, table))
         chosen = None
-        if len(part.without):
+        if numbered:
             places = pa.table({"place": pa.array(part.without, pa.int64())})
             chosen = stack.enter_context(self._session.registered(places))
         return sql.rows_to_write(DIALECT, table, columns, chosen, types)
