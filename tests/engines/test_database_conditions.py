@@ -209,6 +209,7 @@ def test_what_databases_may_read_otherwise_is_refused_by_name(where, what):
         database("postgres").settled(locate(ROWS, where=where))
 
 
+@pytest.mark.slow
 def test_upper_case_of_other_alphabets_is_right_or_refused():
     """It depends on the language of a database whether it knows it."""
     where = "lower(dept) = 'ärzte'"

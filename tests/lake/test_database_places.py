@@ -125,6 +125,7 @@ def database(request):
         yield made
 
 
+@pytest.mark.slow
 def test_an_index_of_mixed_places_sees_what_changes(database):
     places = [database.place, "files"]
     lake = Lake(places)
@@ -158,6 +159,7 @@ def found_in(places):
     }
 
 
+@pytest.mark.slow
 def test_search_and_find_as_over_files(database):
     places = [database.place, "files"]
     assert len(Lake(places).search("people.csv").hits) == 3
@@ -259,6 +261,7 @@ def test_places_that_are_not_there(postgres):
         Lake(f"{postgres.address}&schema=bare").refresh()
 
 
+@pytest.mark.slow
 def test_all_schemas_and_partitions(postgres):
     with postgres.connected() as connection:
         connection.execute(
@@ -275,6 +278,7 @@ def test_all_schemas_and_partitions(postgres):
     assert Lake(postgres.address).refresh().changed == 1
 
 
+@pytest.mark.slow
 def test_a_table_that_cannot_be_read_is_told(postgres):
     with postgres.connected() as connection:
         connection.execute(
@@ -291,6 +295,7 @@ def test_a_table_that_cannot_be_read_is_told(postgres):
             connection.execute("DROP OWNED BY reader; DROP ROLE reader")
 
 
+@pytest.mark.slow
 def test_no_password_is_in_an_index_or_shown(postgres, capsys):
     place = postgres.place.replace("://postgres:@", "://postgres@").replace(
         "://postgres@", "://postgres:hunter2@"
@@ -304,6 +309,7 @@ def test_no_password_is_in_an_index_or_shown(postgres, capsys):
     assert not any(b"hunter2" in p.read_bytes() for p in Path().rglob("*") if p.is_file())
 
 
+@pytest.mark.slow
 def test_a_condition_of_the_base_holds_for_tables_of_a_database(database):
     where = "age >= 35 AND hired IN ('yes', 'no')"
     plan = eq.plan("people.csv", **SEX, tolerance=0.1, where=where)

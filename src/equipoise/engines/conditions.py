@@ -7,10 +7,10 @@ decided once, by the table it was given for. DuckDB parses the conditions of all
 
 from __future__ import annotations
 
-import functools
 import itertools
 import json
 import re
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -64,14 +64,21 @@ def evaluate(expression: str, *values: str) -> str:
     return str(found)
 
 
-@functools.cache
+_of_thread = threading.local()
+
+
 def parser() -> duckdb.DuckDBPyConnection:
     """Return a connection for engines that are not DuckDB; it has no tables, and reads no files."""
     import duckdb
 
-    connection = duckdb.connect(":memory:", config={"enable_external_access": "false"})
-    connection.execute("SET TimeZone = 'UTC'")
-    return connection
+    found: duckdb.DuckDBPyConnection | None = getattr(_of_thread, "connection", None)
+    if found is None:  # which only one thread at a time may use
+        found = duckdb.connect(
+            ":memory:", config={"enable_external_access": "false", "threads": "1"}
+        )
+        found.execute("SET TimeZone = 'UTC'")
+        _of_thread.connection = found
+    return found
 
 
 def parse(text: str, connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
