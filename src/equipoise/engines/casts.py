@@ -19,11 +19,14 @@ if TYPE_CHECKING:
 
 _SIZES: Mapping[str, int] = {"TINYINT": 8, "SMALLINT": 16, "INTEGER": 32, "BIGINT": 64}
 
-_DIGITS = "([+-]?[0-9]{1,200})([.]0*)?"
+_DIGITS = "[+-]?[0-9]+([.]0*)?"
+_LONGEST = 200  # digits of a number; a database refuses very long ones
 _DAY = " *(-?[0-9]{1,6})[-/ ]([0-9]{1,2})[-/ ]([0-9]{1,2})( [(]BC[)])?"
 _CLOCK = "([0-9]{1,2}):([0-9]{1,2})(:([0-9]{1,2})([.]([0-9]*))?)?"
 _ZONE = "(Z| UTC|([+-])([0-9]{2})(:?([0-9]{2})(:([0-9]{2}))?)?)?"
 _MOMENT = f"{_DAY}((T| +){_CLOCK}{_ZONE})? *"
+_ISO_DAY = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
+_ISO = f"{_ISO_DAY}[ T][0-9]{{2}}:[0-9]{{2}}:[0-9]{{2}}"
 _TIME = f" *{_CLOCK}{_ZONE} *"
 # One separator in the whole of a day.
 _PLAIN_DAY = " *-?[0-9]+(-[0-9]+-|/[0-9]+/| [0-9]+ )[0-9]+.*"
@@ -96,8 +99,9 @@ def limits(column_type: str) -> tuple[int, int]:
 
 def _digits(d: PartsDialect, text: str, column_type: str) -> str:
     """Read a text of digits, with zeros after the point if it has one."""
-    number = d.rounded(d.part(text, _DIGITS, 1), 0)
-    return _guarded(d.matches(text, _DIGITS), _within(d, number, column_type))
+    number = d.rounded(f"split_part({text}, '.', 1)", 0)
+    is_short = f"length({text}) <= {_LONGEST}"
+    return _guarded(d.matches(text, _DIGITS), is_short, _within(d, number, column_type))
 
 
 def _exact(d: PartsDialect, text: str, column_type: str) -> str:
@@ -137,6 +141,27 @@ def _guarded(*conditions_and_value: str) -> str:
 
 
 def _moment(d: PartsDialect, text: str, column_type: str) -> str:
+    """Read a date or a moment; those as in 2021-03-25 10:00:00 are read much faster than others."""
+    year, month, day, hour, minute, second = (
+        _number(d, f"substr({text}, {at}, {size})")
+        for at, size in ((1, 4), (6, 2), (9, 2), (12, 2), (15, 2), (18, 2))
+    )
+    date, kind = d.day(year, month, day), family(column_type)
+    plain, timed = date, date
+    if kind != "date":
+        plain = d.moment(date, "0", "0", d.rounded("'0'", 6))
+        timed = d.moment(date, hour, minute, d.rounded(f"substr({text}, 18, 2)", 6))
+    if kind == "instant":
+        plain, timed = (d.instant(moment, "0") for moment in (plain, timed))
+    exists, is_clock = is_day(year, month, day), _is_clock(d, hour, minute, second, "''")
+    return (
+        f"CASE WHEN {d.matches(text, _ISO_DAY)} THEN {_guarded(exists, plain)} "
+        f"WHEN {d.matches(text, _ISO)} THEN {_guarded(exists, is_clock, timed)} "
+        f"ELSE {_other_moment(d, text, column_type)} END"
+    )
+
+
+def _other_moment(d: PartsDialect, text: str, column_type: str) -> str:
     def part(i: int) -> str:
         return d.part(text, _MOMENT, i)
 
