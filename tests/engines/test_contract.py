@@ -877,6 +877,20 @@ def test_rows_are_written_in_their_order(many_rows, tmp_path, ending):
     engine.close()
 
 
+@pytest.mark.slow
+def test_chunks_of_frames_are_written_in_their_order(tmp_path):
+    first = pa.table({"i": range(1000)})
+    pq.write_table(first, tmp_path / "first.parquet")
+    pieces = [pa.table({"i": range(1000 + 9 * n, 1009 + 9 * n)}) for n in range(7)]
+    more = locate(pa.concat_tables(pieces))
+    for _ in range(100):  # it went wrong once in a hundred times
+        DUCKDB.write(
+            tmp_path / "out.parquet", [Part(locate(tmp_path / "first.parquet")), Part(more)]
+        )
+        found = pq.read_table(tmp_path / "out.parquet")["i"].to_pylist()
+        assert found == list(range(1063))
+
+
 def test_rows_refuse_counts_of_other_columns(engine):
     take = Counts.from_mapping({("a", "1"): 1}, sensitive=["s"], label="y")
     with pytest.raises(CountsError, match="rows are chosen by sex, hired, not by s, y"):

@@ -277,6 +277,8 @@ class DuckDBEngine(Database):
     ) -> str:
         """Return the query of the rows of a part, which can be run until the stack is closed."""
         source = part.source
+        if source.kind == "frame":  # DuckDB may swap chunks of a frame
+            source = replace(source, data=source.data.combine_chunks())
         table, columns = stack.enter_context(self._tables.opened(source))
         if source.kind == "relation":
             table = stack.enter_context(self._session.streamed(source, table))
