@@ -52,7 +52,7 @@ def fill_duckdb(folder, *, progress):
     from equipoise.web.rooms.room import engine_of
 
     engine = engine_of(Places(folder, folder / "home" / "one"), 600_000_000)
-    engine._session.connection.execute("SET max_temp_directory_size = '10MB'")
+    engine.local._session.connection.execute("SET max_temp_directory_size = '10MB'")
     path = folder / "people.csv"
     path.write_text("sex,hired\nw,yes\nm,no\n")
     long = "SELECT list(a.range || ' ' || b.range || repeat('x', 1000)) AS n FROM range(30000) a, range(300) b"
