@@ -11,6 +11,7 @@ import sys
 import threading
 import uuid
 import warnings
+import weakref
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -89,8 +90,6 @@ class SparkEngine(Database):
         self._report = report
         self._names = itertools.count()
         self._lock = threading.RLock()
-        self._shipped: set[int] = set()
-        self._folders: list[ScratchFolder] = []
 
     @property
     def session(self) -> SparkSession:
@@ -100,9 +99,7 @@ class SparkEngine(Database):
         return self._given
 
     def close(self) -> None:
-        """Remove temporary files; the session ends with the program that started it."""
-        for folder in self._folders:
-            folder.remove()
+        """Leave the session to whoever started it; it ends with the program."""
 
     # ------------------------------------------------------------------ catalog
 
@@ -142,7 +139,7 @@ class SparkEngine(Database):
         with self._opened(source) as (table, columns):
             names = ", ".join(_shown(column) for column in columns)
             session = self._session_of(source)
-            self._ship(session)
+            ship_package(session)
             frame = session.sql(f"SELECT {names} FROM {table} AS input")
             return profile_frame(frame, [(c.name, c.type) for c in columns])
 
@@ -311,20 +308,6 @@ class SparkEngine(Database):
         schema = from_arrow_schema(rows.schema, prefer_timestamp_ntz=True)
         return self.session.createDataFrame(rows, schema)
 
-    def _ship(self, session: SparkSession) -> None:
-        """Give this package to the workers of Spark, which need not have it."""
-        if id(session) in self._shipped:
-            return
-        package = Path(__file__).parents[2]
-        folder = make_folder()
-        self._folders.append(folder)
-        archive = folder.path / "equipoise.zip"
-        with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as written:
-            for path in sorted(package.rglob("*.py")):
-                written.write(path, path.relative_to(package.parent))
-        session.addArtifacts(str(archive), pyfile=True)
-        self._shipped.add(id(session))
-
     @contextlib.contextmanager
     def _explaining(self, source: Source) -> Iterator[None]:
         # Spark prints hundreds of lines about every error that is explained here, and warns of a
@@ -362,6 +345,24 @@ def find_session() -> SparkSession:
             f"Spark cannot be started: {str(error).splitlines()[0].rstrip('.')}; it needs Java 17 or newer, which "
             "JAVA_HOME names if `java` is not on the path."
         ) from None
+
+
+_shipped: weakref.WeakKeyDictionary[SparkSession, ScratchFolder] = weakref.WeakKeyDictionary()
+"""By session, the folder of the package that its workers were given, which they may fetch later."""
+
+
+def ship_package(session: SparkSession) -> None:
+    """Give this package to the workers of Spark, which need not have it."""
+    if session in _shipped:
+        return
+    package, folder = Path(__file__).parents[2], make_folder()
+    # Spark refuses a second file of the same name.
+    archive = folder.path / f"equipoise_{uuid.uuid4().hex}.zip"
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as written:
+        for path in sorted(package.rglob("*.py")):
+            written.write(path, path.relative_to(package.parent))
+    session.addArtifacts(str(archive), pyfile=True)
+    _shipped[session] = folder
 
 
 def _shown(column: Column) -> str:
