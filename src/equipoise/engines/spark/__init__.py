@@ -2,6 +2,18 @@
 
 from __future__ import annotations
 
-from equipoise.engines.spark._engine import SparkEngine
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from equipoise.engines.spark._engine import SparkEngine
 
 __all__ = ["SparkEngine"]
+
+
+def __getattr__(name: str) -> Any:
+    """Load the engine when it is first used: addresses are read without its driver."""
+    if name != "SparkEngine":
+        raise AttributeError(name)
+    from equipoise.engines.spark._engine import SparkEngine
+
+    return SparkEngine
