@@ -388,6 +388,19 @@ def test_engines_agree_on_profiles_of_every_type(kind):
     assert replace(fast, type=plain.type) == plain
 
 
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        pytest.param(name, kind, marks=[pytest.mark.spark] if name == "spark" else [])
+        for name, kinds in NOT_IN.items()
+        for kind in kinds
+    ],
+)
+def test_types_that_a_database_does_not_have_are_refused(name, kind):
+    with pytest.raises(InputError, match=r"has no counterpart|cannot hold|cannot contain NUL"):
+        engine_named(name).counts(locate(typed_table(kind)), TYPED_REQUEST)
+
+
 def test_rows_at_places_are_fetched_again(file_engine):
     everything = file_engine.rows(
         locate(PEOPLE), REQUEST, file_engine.counts(locate(PEOPLE), REQUEST), located=True

@@ -165,6 +165,17 @@ def test_the_table_itself_may_be_replaced_in_postgres():
         assert eq.count(table("people"), **ASKED) == done.after
 
 
+def test_rows_are_removed_from_queries_and_from_frames(database):
+    part = "SELECT * FROM input WHERE number < 90"
+    plan = eq.plan(database("people"), **ASKED, allow="delete", sql=part)
+    done = eq.apply(plan, to=database("people"), pool=None, output=database("out"))
+    assert (done.removed > 0, done.as_planned) == (True, True)
+    plan = eq.plan(PEOPLE, **ASKED, allow="delete")
+    done = eq.apply(plan, to=PEOPLE, pool=None, output=database("other"))
+    assert (done.removed > 0, done.as_planned) == (True, True)
+    assert rows_of(database("other")).total() == len(PEOPLE) - done.removed
+
+
 def test_what_cannot_be_written(database):
     plan = eq.plan(database("people"), **ASKED)
     with pytest.raises(InputError, match="is the pool, which must not change"):

@@ -172,12 +172,12 @@ class Database(Filtering):
     def write(
         self,
         target: str | os.PathLike[str],
-        parts: Sequence[Part],
-        types: Mapping[str, str] | None = None,
+        parts: Sequence[Part],  # noqa: ARG002
+        types: Mapping[str, str] | None = None,  # noqa: ARG002
     ) -> None:
         """Refuse to write a file."""
         raise Unsupported(
-            f"{target} with {len(parts)} parts and {len(types or {})} types cannot be written by a database."
+            f"{target} cannot be written by a database, which makes tables; use the duckdb engine."
         )
 
     # ----------------------------------------------------------------- counting
@@ -379,6 +379,30 @@ def departed(places: Sequence[Any], known: Identity) -> pa.Table:
             "n": pa.array(list(rows.values()), pa.int64()),
         }
     )
+
+
+def rows_but(rows: pa.Table, places: Sequence[int]) -> pa.Table:
+    """Return the rows of a table in memory but for those at some places.
+
+    >>> rows_but(pa.table({"a": [1, 2, 3]}), [1])["a"].to_pylist()
+    [1, 3]
+    """
+    if not len(places):
+        return rows
+    stay = np.ones(len(rows), bool)
+    stay[np.asarray(places, np.int64)] = False
+    return rows.filter(pa.array(stay))
+
+
+def as_type(rows: pa.Table, place: int, kind: pa.DataType, table: str) -> pa.ChunkedArray:
+    """Convert a column of rows to a type of a database; refuse values that it would change."""
+    try:
+        return rows.column(place).cast(kind)
+    except pa.ArrowInvalid as error:
+        raise InputError(
+            f"column {rows.column_names[place]!r} of {table} has a value that the database cannot hold: "
+            f"{str(error).splitlines()[0]}; convert it to text first."
+        ) from None
 
 
 def require_comparable(columns: Sequence[Column], table: str) -> None:

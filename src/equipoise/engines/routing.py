@@ -7,16 +7,16 @@ import functools
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-import pyarrow as pa
-
 from equipoise.engines.base import Part
+from equipoise.engines.database import rows_but
 from equipoise.engines.duckdb import DuckDBEngine
 from equipoise.errors import InputError, MissingDependency
 from equipoise.progress import Reporter, silent
 
 if TYPE_CHECKING:
     import os
+
+    import pyarrow as pa
 
     from equipoise.counts import CountRequest, Counts
     from equipoise.counts.skipped import Skipped
@@ -134,11 +134,7 @@ class Routing:
 
         engine = self.engine_of(part.source)
         if engine is self.local:
-            places = pa.array(part.without, pa.int64())
-            rows = engine.read(part.source)
-            keep = np.ones(len(rows), bool)
-            keep[places] = False
-            return Part(locate(rows.filter(pa.array(keep))))
+            return Part(locate(rows_but(engine.read(part.source), part.without)))
         rows = engine.part_rows(part)  # type: ignore[attr-defined] # only databases are not local
         return Part(locate(rows))
 

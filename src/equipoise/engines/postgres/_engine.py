@@ -15,7 +15,7 @@ from equipoise.counts import CountRequest, Counts
 from equipoise.engines import sql
 from equipoise.engines.base import Column, Identity, Middle, Part
 from equipoise.engines.column_names import refuse_duplicates
-from equipoise.engines.database import Database, departed
+from equipoise.engines.database import Database, as_type, departed, rows_but
 from equipoise.engines.postgres._creation import (
     NewTable,
     delete_rows,
@@ -35,9 +35,6 @@ from equipoise.progress import Reporter, silent
 from equipoise.values import Value
 
 V = TypeVar("V", bound=Callable[..., Any])
-
-_MOST_INLINE = 50_000
-"""Maximum number of rows that are written into a query; more are uploaded to a temporary table."""
 
 
 def _retried(verb: V) -> V:
@@ -195,7 +192,8 @@ class PostgresEngine(Database):
 
     def _insert(self, session: Session, new: NewTable, part: Part, written: Source) -> None:
         if part.source.kind == "frame":
-            rows, types = _plain_columns(part.source.data, part.source.name)
+            left = rows_but(part.source.data, part.without)
+            rows, types = _plain_columns(left, part.source.name)
             # What rows do not have at all is left to the server, which may have a default for it.
             some = [n for n in rows.column_names if rows[n].null_count < len(rows)]
             if len(rows):
@@ -337,9 +335,8 @@ def _plain_columns(rows: pa.Table, name: str) -> tuple[pa.Table, list[str]]:
         if pa.types.is_dictionary(field.type):
             rows = rows.set_column(i, field.name, rows.column(i).cast(field.type.value_type))
         elif pa.types.is_timestamp(field.type) and field.type.unit == "ns":
-            rows = rows.set_column(
-                i, field.name, rows.column(i).cast(pa.timestamp("us", field.type.tz))
-            )
+            moments = as_type(rows, i, pa.timestamp("us", field.type.tz), name)
+            rows = rows.set_column(i, field.name, moments)
     return rows, types
 
 

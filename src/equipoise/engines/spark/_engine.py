@@ -26,7 +26,7 @@ from equipoise.engines import sql
 from equipoise.engines.base import Column, Identity, Part
 from equipoise.engines.column_names import refuse_duplicates
 from equipoise.engines.column_types import family
-from equipoise.engines.database import Database, departed
+from equipoise.engines.database import Database, as_type, departed, rows_but
 from equipoise.engines.profiling import Profile
 from equipoise.engines.sources import Source
 from equipoise.engines.spark._dialect import DIALECT
@@ -171,8 +171,11 @@ class SparkEngine(Database):
         selects: list[str] = []
         first: list[str] = []
         for part in parts:
-            table, columns = stack.enter_context(self._opened(part.source))
-            if part.without:
+            source = part.source
+            if source.kind == "frame":
+                source = replace(source, data=rows_but(source.data, part.without))
+            table, columns = stack.enter_context(self._opened(source))
+            if part.without and source.kind != "frame":
                 known = Identity(key=tuple(part.source.key))
                 gone = stack.enter_context(self._registered(departed(part.without, known)))
                 table = f"({sql.rows_without(DIALECT, table, columns, gone, known)})"
@@ -417,7 +420,7 @@ def _plain_columns(rows: pa.Table, name: str) -> pa.Table:
                 "convert it to text first."
             )
         if target != field.type:
-            rows = rows.set_column(i, field.name, rows.column(i).cast(target))
+            rows = rows.set_column(i, field.name, as_type(rows, i, target, name))
     return rows
 
 

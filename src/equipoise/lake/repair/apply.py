@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
@@ -192,22 +192,19 @@ def apply_plan(
     # Removed rows are listed in the order of the base, and not as they were chosen.
     changes = [("remove", base, *line) for line in sorted(removed, key=lambda line: line[0])]
     changes += [("add", pool or base, *line) for line in added]
-    before = Part(change.base, [place for place, *_ in removed])
+    stay = Part(change.base, [place for place, *_ in removed])
+    listed = _changes(request, changes)
 
     def count(written: Source) -> Counts:
         progress(f"counting {named}", 5 / STEPS)
         return engine.counts(written, request)
 
     if isinstance(place, Path):
-        types, new = typed_for(place, base, new, engine, added_decide=True)
-        written_parts = [before, Part(locate(new))]
-        with published(written_parts, types, place, listing, engine) as (written, listed):
-            after = count(written)
-            listed.write_text(csv_text(*_changes(request, changes)), encoding="utf-8")
+        after = _write_file(stay, new, place, listing, listed, engine, count)
     else:
-        with published_table([before, Part(locate(new))], place, engine) as (written, list_changes):
+        with published_table([stay, Part(locate(new))], place, engine) as (written, list_changes):
             after = count(written)
-            list_changes(_as_table(*_changes(request, changes)))
+            list_changes(_as_table(*listed))
     return Applied(
         output=named,
         sidecar=str(listing) if isinstance(place, Path) else f"{named}_changes",
@@ -217,6 +214,23 @@ def apply_plan(
         seed=seed,
         **change.measured(after),
     )
+
+
+def _write_file(
+    stay: Part,
+    new: pa.Table,
+    output: Path,
+    listing: Path,
+    changes: tuple[list[str], list[tuple[Any, ...]]],
+    engine: Engine,
+    count: Callable[[Source], Counts],
+) -> Counts:
+    """Write the repaired file and the list of changes; return the counts of the file."""
+    types, new = typed_for(output, stay.source, new, engine, added_decide=True)
+    with published([stay, Part(locate(new))], types, output, listing, engine) as (written, listed):
+        after = count(written)
+        listed.write_text(csv_text(*changes), encoding="utf-8")
+    return after
 
 
 # ---------------------------------------------------------------------------- counting
