@@ -73,8 +73,8 @@ class Pair:
         Rows of the new table that are ``reported`` already are not listed again.
         """
         if not self.alike:
-            there = {place for place in reported if 0 <= place < self.rows[1]}
-            return self._all_but(0, gone.places), self._all_but(1, came.places | there)
+            apart = came.places | (set(reported) if self.tables[1].numbered else set())
+            return self._all_but(0, gone.places), self._all_but(1, apart)
         lost, strange = Unmatched(), Unmatched()
         for ours, theirs in self.differences(gone, came):
             lost.add(row.place for row in ours)
@@ -83,9 +83,12 @@ class Pair:
 
     def _all_but(self, which: int, apart: Collection[Any]) -> Unmatched:
         """Take all rows of a table as unmatched but for some, since no row can equal one of the other."""
-        rows = self.rows[which]
-        left = (i for i in range(rows if self.tables[which].numbered else 0) if i not in apart)
-        return Unmatched(max(rows - len(apart), 0), list(itertools.islice(left, _NAMED)))
+        rows, table = self.rows[which], self.tables[which]
+        if not table.numbered:
+            return Unmatched(rows - len(apart))
+        inside = {place for place in apart if 0 <= place < rows}
+        left = (i for i in range(rows) if i not in inside)
+        return Unmatched(rows - len(inside), list(itertools.islice(left, _NAMED)))
 
     def differences(
         self, gone: Explained, came: Explained
