@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 from equipoise.engines.addresses import without_password
+from equipoise.engines.base import MADE
 from equipoise.engines.postgres._engine import PostgresEngine
 from equipoise.engines.postgres.addresses import locate, split
 from equipoise.engines.sources import Source
@@ -20,7 +21,8 @@ _TABLES = (
     "SELECT n.nspname, c.relname FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace "
     "WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition AND n.nspname !~ '^pg_' "
     "AND n.nspname <> 'information_schema' AND has_schema_privilege(n.oid, 'USAGE') "
-    "AND (%s::text IS NULL OR n.nspname = %s) ORDER BY 1, 2"
+    "AND (%s::text IS NULL OR n.nspname = %s) "
+    f"AND NOT starts_with(coalesce(obj_description(c.oid, 'pg_class'), ''), '{MADE}') ORDER BY 1, 2"
 )
 _SCHEMAS = (
     "SELECT nspname FROM pg_namespace WHERE nspname !~ '^pg_' AND nspname <> 'information_schema' "
@@ -40,7 +42,10 @@ _WHICH = "SELECT pg_postmaster_start_time()::text, current_database(), %s::regcl
 
 
 def tables_at(address: str) -> list[Source]:
-    """Find the tables of a schema, or of all schemas, or the one that an address names; no views."""
+    """Find the tables of a schema, or of all schemas, or the one that an address names.
+
+    Views are left out, and so are tables that were made for a result.
+    """
     server, ours = split(address)
     if "table" in ours:
         return [_source(address, ours["table"])]

@@ -217,7 +217,7 @@ def published_table(
     ``…_changes``. In PostgreSQL both are there together or not at all.
     """
     with contextlib.ExitStack() as stack:
-        written = stack.enter_context(engine.creating(output, parts))
+        written = stack.enter_context(engine.creating(output, parts)).source
 
         def list_changes(changes: pa.Table) -> None:
             listing = replace(output, table=f"{output.table}_changes")
