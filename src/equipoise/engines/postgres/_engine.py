@@ -411,11 +411,8 @@ def _plain_columns(
             moments = as_type(rows, i, pa.timestamp("us", field.type.tz), name)
             rows = rows.set_column(i, field.name, moments)
         if is_foreign and pa.types.is_string(rows.schema.field(i).type):
-            texts = pc.replace_with_mask(
-                rows.column(i),
-                pc.fill_null(pc.match_substring(rows.column(i), "\0"), False),
-                pa.scalar(None, pa.string()),
-            )
+            texts = rows.column(i)
+            texts = pc.if_else(pc.match_substring(texts, "\0"), pa.scalar(None, pa.string()), texts)
             rows = rows.set_column(i, field.name, texts)
     return rows, types
 

@@ -391,7 +391,7 @@ def _quoted(text: str) -> str:
     r"""Quote a text of a statement that takes no expression.
 
     >>> print(_quoted("Ann's table"))
-    'Ann\\u0027s table'
+    'Ann\u0027s table'
     """
     return "'" + text.replace("\\", "\\\\").replace("'", "\\u0027") + "'"
 
