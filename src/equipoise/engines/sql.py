@@ -349,6 +349,14 @@ def rows_known(
     )
 
 
+def in_order(d: Dialect, table: str, columns: Sequence[Column]) -> str:
+    """Select all rows in the order of their column ``line…`` (see :func:`mark_of`), with their md5."""
+    _, md5 = location_names(c.name for c in columns)
+    names = ", ".join(d.identifier(c.name) for c in columns)
+    hashed = f"{d.md5(canonical_row(d, columns))} AS {md5}"
+    return f"SELECT {names}, {hashed} FROM {table} AS input ORDER BY line{mark_of(columns)}"
+
+
 def all_located(d: Dialect, table: str, columns: Sequence[Column], known: Identity) -> str:
     """Select all rows with their location."""
     mark = mark_of(columns)
