@@ -287,7 +287,7 @@ class Lake(Contents):
 
     def replay(
         self,
-        ledger: str | os.PathLike[str],
+        ledger: str | os.PathLike[str] | Source,
         *,
         repaired: Any = None,
         hash_key: bytes | None = None,
@@ -297,7 +297,7 @@ class Lake(Contents):
         Parameters
         ----------
         ledger
-            File of the ledger.
+            File or address of the ledger.
         repaired
             Repaired table, whose rows are then compared as well.
         hash_key
