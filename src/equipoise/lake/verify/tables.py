@@ -12,7 +12,7 @@ from equipoise.engines.column_types import family
 from equipoise.engines.sources import Source, View
 from equipoise.errors import ColumnNotFound, InputError
 from equipoise.lake.verify.files import Cell, PlanFile, has_places
-from equipoise.lake.verify.views import ComparedRows, RowComparison, ListedRows, SummedRows
+from equipoise.lake.verify.views import ComparedRows, ListedRows, RowComparison, SummedRows
 from equipoise.rows.former_hashes import former_md5s
 
 if TYPE_CHECKING:
