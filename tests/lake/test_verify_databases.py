@@ -546,6 +546,29 @@ def test_a_source_in_a_database_that_changed_or_has_gone_is_told(repaired):
         Lake(lake[:1]).replay(postgres.address("people"))
 
 
+@pytest.mark.slow
+def test_a_condition_and_keys_of_rows_and_hashes_hold_together(postgres):
+    sizes = {("Male", "yes"): 9, ("Male", "no"): 3, ("Female", "yes"): 3, ("Female", "no"): 9}
+    cells = [cell for cell, n in sizes.items() for _ in range(n)]
+    rows = [person(i, *cell) for i, cell in enumerate(cells)]
+    postgres.put("people", table_of([*rows, person(500, "Male", "no")]))
+    Path("lake").mkdir()
+    more = table_of([person(100 + i, *cell) for i, cell in enumerate(cells)])
+    pq.write_table(more, "lake/more.parquet")
+    base, key = postgres.address("people", "&id=number"), b"secret"
+    how = {"tolerance": 0.1, "allow": "both", "cost_delete": {"sex=Male": 0.3}, "where": "pay < 60"}
+    out = postgres.address("out")
+    done = eq.repair(base, Lake("lake"), out, **ASKED, **how, hash_key=key)
+    assert done.verification.ok, done.verification.text()
+    assert done.plan.delete.n
+    assert done.acquired.added
+    files = {"plan": "out.plan.json", "ledger": postgres.address("out_ledger"), "hash_key": key}
+    changed(postgres, "INSERT INTO out SELECT * FROM people WHERE number = 500")
+    assert "does not satisfy the condition" in eq.verify(out, base=base, **files).text()
+    changed(postgres, "DELETE FROM out WHERE number IN (500, (SELECT min(number) FROM out))")
+    assert "kept" in broken(eq.verify(out, base=base, **files))
+
+
 def require_readings(database, monkeypatch):
     database.put("texts", VALUES)
     engine, files = shared_engine(), locate(VALUES)

@@ -1,4 +1,4 @@
-"""The files that a repair is verified from: its plan, its ledger and the two tables."""
+"""What a repair is verified from beside its tables: its plan and its ledger."""
 
 from __future__ import annotations
 
