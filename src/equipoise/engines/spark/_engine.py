@@ -136,7 +136,7 @@ class SparkEngine(Database):
             frame = session.sql(f"SELECT {names} FROM {table} AS input")
             return profile_frame(frame, [(c.name, c.type) for c in columns])
 
-    def require_free(self, target: Source, *, only_made: bool = False) -> None:  # noqa: ARG002
+    def require_free(self, target: Source, *, only: str = "") -> None:  # noqa: ARG002
         """Refuse a table that exists: were it overwritten, a failure would destroy its rows."""
         with self._explaining(target):
             exists = self.session.catalog.tableExists(target.table or "")
