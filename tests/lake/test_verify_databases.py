@@ -6,6 +6,8 @@ import contextlib
 import hmac
 import json
 import uuid
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import psycopg
@@ -17,13 +19,17 @@ import equipoise as eq
 import servers
 from equipoise.cli.app import run
 from equipoise.counts import CountRequest, Counts
-from equipoise.engines.base import Part
+from equipoise.engines.base import Column, Part
 from equipoise.engines.postgres import PostgresEngine
 from equipoise.engines.routing import shared_engine
 from equipoise.engines.sources import locate
 from equipoise.errors import InputError, SourceNotFound
 from equipoise.lake.lake import Lake
 from equipoise.lake.repair.ledger import ledger_table, stored_ledger
+from equipoise.lake.verify import columns
+from equipoise.lake.verify.tables import CheckedTable
+from equipoise.lake.verify.views import ComparedRows, RowComparison
+from held_values import VALUES, readings
 
 ASKED = {"sensitive_features": ["sex"], "label": "hired"}
 KINDS = {
@@ -538,3 +544,63 @@ def test_a_source_in_a_database_that_changed_or_has_gone_is_told(repaired):
         Lake(lake[:1]).replay(postgres.address("out_legder"))
     with pytest.raises(InputError, match="is not a ledger: it has no column 'action'"):
         Lake(lake[:1]).replay(postgres.address("people"))
+
+
+def require_readings(database, monkeypatch):
+    database.put("texts", VALUES)
+    engine, files = shared_engine(), locate(VALUES)
+    there = locate(database.address("texts"))
+    kinds = []
+    for source, most in ((files, 1000), (there, 0)):
+        monkeypatch.setattr(columns, "_MANY", most)
+        schema = engine.schema(source)
+        table = CheckedTable("texts", source, engine, schema, None, None, "", None)
+        kinds.append({c.name: readings(columns.HeldValues(table, c)) for c in schema})
+    assert kinds[0] == kinds[1]
+
+
+def test_values_of_a_database_are_read_as_those_of_files(postgres, monkeypatch):
+    require_readings(postgres, monkeypatch)
+
+
+@pytest.mark.spark
+def test_values_of_spark_are_read_as_those_of_files(spark, monkeypatch):
+    require_readings(spark, monkeypatch)
+
+
+def require_meanings(database):
+    """Texts, and what other types mean, are hashed alike on every engine."""
+    texts = [
+        "39",
+        "39.0",
+        "+39",
+        "3.9e1",
+        "0.1",
+        "1e-1",
+        "",
+        "nan",
+        "inf",
+        "-0.0",
+        "x",
+        "1.50",
+        None,
+    ]
+    database.put("texts", pa.table({"x": pa.array(texts, pa.string())}))
+    engine = shared_engine()
+    there, here = locate(database.address("texts")), locate(pa.table({"x": texts}))
+    for other in ("BIGINT", "DOUBLE", "FLOAT", "DECIMAL(9,2)", "VARCHAR", "DATE"):
+        view = ComparedRows(RowComparison((Column("x", "VARCHAR"),), {"x": other}))
+        found = [
+            Counter(engine.read(replace(source, view=view))["compared"].to_pylist())
+            for source in (there, here)
+        ]
+        assert found[0] == found[1], other
+
+
+def test_meanings_are_those_of_files(postgres):
+    require_meanings(postgres)
+
+
+@pytest.mark.spark
+def test_meanings_in_spark_are_those_of_files(spark):
+    require_meanings(spark)
