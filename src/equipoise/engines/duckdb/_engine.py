@@ -29,7 +29,7 @@ from equipoise.engines.base import (
 )
 from equipoise.engines.column_types import is_text
 from equipoise.engines.csv.records import NULL
-from equipoise.engines.database import Database, wanted_cells
+from equipoise.engines.database import Database, as_wanted, wanted_cells
 from equipoise.engines.duckdb._conditions import settle
 from equipoise.engines.duckdb._dialect import DIALECT
 from equipoise.engines.duckdb._errors import Unparsed, reason
@@ -211,7 +211,8 @@ class DuckDBEngine(Database):
             request = require_choice(columns, request, take, source.name)
             known = Identity(numbered=True)
             cells = wanted_cells(take, columns, request)
-            with self._session.registered(cells) as wanted:
+            with self._session.registered(cells) as name:
+                wanted = as_wanted(name, cells)
 
                 def choose(located: bool, table: str) -> str:
                     return sql.choose_rows(

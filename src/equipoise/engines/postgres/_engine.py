@@ -107,6 +107,15 @@ class PostgresEngine(Database):
         """Return the quoted name of a table; refuse one that does not exist or cannot be read."""
         return _table_text(self.session(source), source)
 
+    def _guarantees_key(self, source: Source) -> bool:
+        """Whether an index of the table keeps the columns of its key unique, none of which can be null."""
+        if source.kind != "postgres" or source.sql is not None:
+            return False
+        session = self.session(source)
+        table = _table_text(session, source)
+        found = session.lines(_GUARANTEED, table, list(source.key), table)
+        return bool(found)
+
     @_retried
     def snapshot(self, source: Source) -> str:
         """Name the state of a table by its rows."""
@@ -345,6 +354,23 @@ def _one_query(text: str) -> str:
 
 
 # --------------------------------------------------------------------------- catalogue
+
+# Tables that inherit from another have indexes of their own; partitions share those of the whole.
+_GUARANTEED = """
+    WITH named AS (
+        SELECT a.attnum, a.attnotnull FROM pg_attribute AS a
+        WHERE a.attrelid = %s::regclass AND a.attname = ANY(%s)
+    )
+    SELECT 1 FROM pg_index AS i JOIN pg_class AS c ON c.oid = i.indrelid
+    WHERE i.indrelid = %s::regclass AND i.indisunique AND i.indisvalid AND i.indimmediate
+    AND i.indpred IS NULL AND i.indexprs IS NULL AND (SELECT bool_and(attnotnull) FROM named)
+    AND NOT EXISTS (
+        SELECT FROM unnest(i.indkey[0:i.indnkeyatts - 1]) AS own(number)
+        WHERE own.number NOT IN (SELECT attnum FROM named)
+    )
+    AND (c.relkind = 'p' OR NOT EXISTS (SELECT FROM pg_inherits WHERE inhparent = c.oid))
+    LIMIT 1
+"""
 
 
 def _tables(session: Session, schema: str | None) -> list[str]:
