@@ -29,6 +29,7 @@ from equipoise.engines import sql
 from equipoise.engines.base import (
     Column,
     Identity,
+    MadeTable,
     Middle,
     Part,
     require_choice,
@@ -155,10 +156,18 @@ class Database(Filtering):
         return f"rows:{int(found['n'][0].as_py())}:{total:x}:{names[:8]}"
 
     @abc.abstractmethod
+    def require_free(self, target: Source, *, only_made: bool = False) -> None:
+        """Refuse a name under which no table can be made; see :class:`~equipoise.engines.base.Engine`."""
+
+    @abc.abstractmethod
     def creating(
-        self, target: Source, parts: Sequence[Part]
-    ) -> contextlib.AbstractContextManager[Source]:
+        self, target: Source, parts: Sequence[Part], comment: str = ""
+    ) -> contextlib.AbstractContextManager[MadeTable]:
         """Make a table of the rows of some parts; see :class:`~equipoise.engines.base.Engine`."""
+
+    def is_near(self, target: Source, source: Source) -> bool:  # noqa: ARG002
+        """Whether rows of a source of this engine can be copied to a table without leaving the database."""
+        return True
 
     def part_rows(self, part: Part) -> pa.Table:
         """Return the rows of a part, for an engine that has no access to them."""

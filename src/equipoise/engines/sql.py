@@ -200,7 +200,11 @@ def cell_text(d: Dialect, name: str, column_type: str, request: CountRequest) ->
 
 def canonical_row(d: Dialect, columns: Sequence[Column]) -> str:
     """Write a row as one text; the length before each value makes it unambiguous."""
-    texts = [d.exact(d.identifier(c.name), c.type) for c in columns]
+    return joined(d, [d.exact(d.identifier(c.name), c.type) for c in columns])
+
+
+def joined(d: Dialect, texts: Sequence[str]) -> str:
+    """Write texts, of which some may be null, as one that only they give."""
     parts = [f"coalesce({d.as_text(f'length({t})')} || ':' || {t}, '-')" for t in texts]
     return " || ',' || ".join(parts)
 
@@ -359,6 +363,14 @@ def rows_known(
         f"SELECT {names}, {_location(d, columns, known)} FROM ({found}) AS t "
         f"WHERE EXISTS (SELECT 1 FROM {chosen} AS c WHERE {same})"
     )
+
+
+def in_order(d: Dialect, table: str, columns: Sequence[Column]) -> str:
+    """Select all rows in the order of their column ``line…`` (see :func:`mark_of`), with their md5."""
+    _, md5 = location_names(c.name for c in columns)
+    names = ", ".join(d.identifier(c.name) for c in columns)
+    hashed = f"{d.md5(canonical_row(d, columns))} AS {md5}"
+    return f"SELECT {names}, {hashed} FROM {table} AS input ORDER BY line{mark_of(columns)}"
 
 
 def all_located(d: Dialect, table: str, columns: Sequence[Column], known: Identity) -> str:

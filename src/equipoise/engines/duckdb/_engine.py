@@ -1,4 +1,4 @@
-"""The eleven verbs over DuckDB."""
+"""The twelve verbs over DuckDB."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from equipoise.engines import sql
 from equipoise.engines.base import (
     Column,
     Identity,
+    MadeTable,
     Middle,
     Part,
     cannot_create,
@@ -239,11 +240,18 @@ class DuckDBEngine(Database):
         with self._tables.opened(source) as (table, columns):
             return self._at(source, table, columns, wanted, others=False, located=True)
 
-    def creating(
-        self, target: Source, parts: Sequence[Part]
-    ) -> contextlib.AbstractContextManager[Source]:
+    def require_free(self, target: Source, *, only_made: bool = False) -> None:  # noqa: ARG002
         """Refuse to make a table of a database."""
-        raise cannot_create(self.name, target, parts)
+        raise cannot_create(self.name, target)
+
+    def creating(
+        self,
+        target: Source,
+        parts: Sequence[Part],  # noqa: ARG002
+        comment: str = "",  # noqa: ARG002
+    ) -> contextlib.AbstractContextManager[MadeTable]:
+        """Refuse to make a table of a database."""
+        raise cannot_create(self.name, target)
 
     def write(
         self,
