@@ -154,17 +154,23 @@ class DuckDBEngine(Database):
     @_tidied
     def profile(self, source: Source) -> Profile:
         """Profile the columns of a table, in one pass."""
+        return replace(self.profiler(source).profile(), skipped=self.skipped(source))
+
+    def profiler(self, source: Source, start: int = 0) -> Profiler:
+        """Gather the profile of a table, or of a part of one that begins with the row ``start``."""
         with self._tables.opened(source) as (table, columns), self._session.in_order():
             texts = ", ".join(
                 f"{DIALECT.text(DIALECT.identifier(c.name), c.type)} AS c{i}"
                 for i, c in enumerate(columns)
             )
 
-            def work() -> Profile:
-                profiler = Profiler([c.name for c in columns], [c.type for c in columns])
+            def work() -> Profiler:
+                profiler = Profiler(
+                    [c.name for c in columns], [c.type for c in columns], start=start
+                )
                 for batch in self._session.batches(source, f"SELECT {texts} FROM {table}"):
                     profiler.add(batch.columns)
-                return replace(profiler.profile(), skipped=self.skipped(source))
+                return profiler
 
             return self._session.work(source, work, f"profiling {source.name}")
 
