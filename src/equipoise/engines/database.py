@@ -38,9 +38,10 @@ from equipoise.engines.base import (
     require_plain,
     require_rows,
 )
-from equipoise.engines.column_types import family, is_float
+from equipoise.engines.column_types import family, is_float, is_shared
 from equipoise.engines.filtering import Filtering
 from equipoise.errors import InputError, Unsupported
+from equipoise.plain import rows_text
 from equipoise.values import MISSING, Value
 
 if TYPE_CHECKING:
@@ -73,6 +74,8 @@ class Database(Filtering):
         """Count the rows of each cell, in one scan."""
         with self._opened(source) as (table, columns):
             require_columns(columns, request, source.name)
+            counted = [c for c in columns if c.name in request.columns and not is_shared(c.type)]
+            require_comparable(counted, source.name)
             request = self._with_edges(source, table, columns, request)
             counts = self._counted(source, table, columns, request)
             where = "" if source.where is None else f" where {source.where.one_line}"
@@ -348,8 +351,8 @@ class Database(Filtering):
         if absent or repeated:
             key = ", ".join(source.key)
             raise InputError(
-                f"{key} is not a key of {source.name}: {absent:,} rows have no value of it, and "
-                f"{repeated:,} rows have the value of another row; name columns whose values are "
+                f"{key} is not a key of {source.name}: {rows_text(absent)} without a value of it, and "
+                f"{rows_text(repeated)} with the value of another row; name columns whose values are "
                 "all different, or none."
             )
         if source.data is None:
@@ -451,6 +454,11 @@ def as_type(rows: pa.Table, place: int, kind: pa.DataType, table: str) -> pa.Chu
 def require_comparable(columns: Sequence[Column], table: str) -> None:
     """Refuse to choose rows of a table with values that engines do not write alike."""
     for column in columns:
+        if column.type.startswith("collated"):
+            raise InputError(
+                f"column {column.name!r} of {table} is {column.type}, which takes different texts for equal; "
+                "give it another collation with `sql`."
+            )
         if family(column.type) == "other":
             raise InputError(
                 f"column {column.name!r} of {table} has the type {column.type}, whose values cannot be "

@@ -113,7 +113,7 @@ def count_cells(d: Dialect, table: str, columns: Sequence[Column], request: Coun
             f"count(*) FILTER (WHERE {bad}) AS bad_weights",
         ]
     keys = ", ".join(str(i + 1) for i in range(len(request.columns)))
-    return f"SELECT {', '.join(selected)} FROM {table} GROUP BY {keys}"
+    return f"SELECT {', '.join(selected)} FROM {table} AS input GROUP BY {keys}"
 
 
 def _key(d: Dialect, name: str, column_type: str, request: CountRequest) -> str:
@@ -130,7 +130,7 @@ def values_by_frequency(d: Dialect, table: str, column: Column, limit: int) -> s
     """
     name = d.identifier(column.name)
     value = d.float(name) if is_float(column.type) else d.key(name, column.type)
-    grouped = f"SELECT {value} AS v, count(*) AS n FROM {table} GROUP BY 1"
+    grouped = f"SELECT {value} AS v, count(*) AS n FROM {table} AS input GROUP BY 1"
     order = (
         "v" if d.key(name, column.type) == name and not is_text(column.type) else d.by_bytes("v")
     )
@@ -144,7 +144,7 @@ def numbers_by_size(d: Dialect, table: str, column: Column, na: Sequence[str]) -
     """Select the distinct numbers of a column as ``x``, with their frequencies ``n``."""
     present = f"{without_na(d, column.name, column.type, na)} IS NOT NULL"
     number = d.number(d.identifier(column.name), column.type)
-    numbers = f"SELECT {number} AS x FROM {table} WHERE {present}"
+    numbers = f"SELECT {number} AS x FROM {table} AS input WHERE {present}"
     return f"SELECT x, count(*) AS n FROM ({numbers}) AS numbers WHERE x IS NOT NULL GROUP BY x"
 
 
@@ -175,7 +175,7 @@ def strange_text(d: Dialect, table: str, column: Column, na: Sequence[str]) -> s
     text = d.text(d.identifier(column.name), column.type)
     return (
         f"SELECT min({text}) FILTER (WHERE {number} = -1) AS strange, "
-        f"count(*) FILTER (WHERE {number} >= 0) AS numbers FROM {table}"
+        f"count(*) FILTER (WHERE {number} >= 0) AS numbers FROM {table} AS input"
     )
 
 
@@ -434,7 +434,7 @@ def over(table: str, query: str) -> str:
 
 def numbered(table: str, columns: Sequence[Column]) -> str:
     """Number the rows of a table as they are read, for which an engine must keep their order."""
-    return f"(SELECT *, row_number() OVER () - 1 AS line{mark_of(columns)} FROM {table})"
+    return f"(SELECT *, row_number() OVER () - 1 AS line{mark_of(columns)} FROM {table} AS input)"
 
 
 def _location(

@@ -16,6 +16,7 @@ from equipoise.counts import CountRequest, Counts
 from equipoise.engines import sql
 from equipoise.engines.base import Column, Identity, MadeTable, Middle, Part
 from equipoise.engines.column_names import refuse_duplicates
+from equipoise.engines.column_types import collated_type
 from equipoise.engines.database import (
     Database,
     as_type,
@@ -27,8 +28,8 @@ from equipoise.engines.postgres._catalogue import (
     all_tables,
     is_plain,
     is_unique,
+    loose_collations,
     other_types,
-    refuse_loose_collations,
     table_text,
 )
 from equipoise.engines.postgres._creation import (
@@ -349,8 +350,10 @@ class PostgresEngine(Database):
         if shown != names:
             listed = (f"{e} AS {name}" for e, name in zip(shown, names, strict=True))
             text = f"(SELECT {', '.join(listed)} FROM {text} AS stored)"
-        refuse_loose_collations(session, source, text, columns)
-        return text, columns
+        loose = loose_collations(session, text, columns)
+        return text, tuple(
+            Column(c.name, collated_type(loose[c.name])) if c.name in loose else c for c in columns
+        )
 
     def _arrow(self, source: Source, query: str, title: str) -> pa.Table:
         session = self.session(source)

@@ -215,7 +215,8 @@ class SparkEngine(Database):
         return first, texts
 
     def _run(self, source: Source, statement: str, title: str) -> None:
-        self._watched(self._session_of(source), lambda session: session.sql(statement), title)
+        with self._explaining(source):  # rather than one of the tables that the rows come from
+            self._watched(self._session_of(source), lambda session: session.sql(statement), title)
 
     # ------------------------------------------------------------------ queries
 
@@ -289,12 +290,7 @@ class SparkEngine(Database):
         """Return the quoted name of a table; refuse one that does not exist, and list near names."""
         name = source.table or ""
         if not self.session.catalog.tableExists(name):
-            known = _tables_beside(self.session, name.rpartition(".")[0])
-            listed = f"; there are: {', '.join(known[:20])}" if known else ""
-            raise SourceNotFound(
-                f"{source.name} does not exist in the catalog of Spark{listed}."
-                f"{did_you_mean(name, known)}"
-            )
+            raise _not_found(self.session, source)
         return ".".join(map(DIALECT.identifier, _parts(name)))
 
     def _arrow(self, source: Source, query: str, title: str) -> pa.Table:
@@ -408,6 +404,21 @@ def _parts(name: str) -> list[str]:
     """Split the name of a table at its points, which may be inside of backticks."""
     found = re.findall(r"`((?:[^`]|``)+)`|([^.`]+)", name)
     return [(quoted or bare).replace("``", "`") for quoted, bare in found]
+
+
+def _not_found(session: SparkSession, source: Source) -> SourceNotFound:
+    """Say that a table is not there, and which tables or schemas are."""
+    name = source.table or ""
+    schema = name.rpartition(".")[0]
+    known, what = _tables_beside(session, schema), "tables"
+    wanted = name
+    if not known and schema:
+        known, what = [found.name for found in session.catalog.listDatabases()], "schemas"
+        wanted = schema
+    listed = f"; there are the {what} {', '.join(known[:20])}" if known else ""
+    return SourceNotFound(
+        f"{source.name} does not exist in the catalog of Spark{listed}.{did_you_mean(wanted, known)}"
+    )
 
 
 def _tables_beside(session: SparkSession, schema: str, *, views: bool = True) -> list[str]:
