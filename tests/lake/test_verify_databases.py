@@ -22,6 +22,7 @@ from equipoise.engines.postgres import PostgresEngine
 from equipoise.engines.routing import shared_engine
 from equipoise.engines.sources import locate
 from equipoise.errors import InputError, SourceNotFound
+from equipoise.lake.lake import Lake
 from equipoise.lake.repair.ledger import ledger_table, stored_ledger
 
 ASKED = {"sensitive_features": ["sex"], "label": "hired"}
@@ -45,6 +46,7 @@ TABLES = ("base", "repaired", "ledger")
 @pytest.fixture(autouse=True)
 def _here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
 def person(number, sex, hired):
@@ -464,3 +466,75 @@ def test_a_repair_of_spark_and_files_is_verified(spark):
     assert broken(repair.verified()) == []
     other = [repair.rows[0] | {"pay": 77.0}, *repair.rows[1:]]
     assert repair.change("repaired", other) == ["kept", "added"]
+
+
+# ------------------------------------------------------------------------- made and replayed
+
+
+def changed(postgres, query):
+    with psycopg.connect(postgres.address_of_all) as connection:
+        connection.execute(query.encode())
+
+
+@pytest.fixture
+def repaired(postgres):
+    """A table of PostgreSQL, repaired with rows of a file and of another table."""
+    sizes = {("Male", "yes"): 30, ("Male", "no"): 10, ("Female", "yes"): 10, ("Female", "no"): 30}
+    cells = [cell for cell, n in sizes.items() for _ in range(n)]
+    postgres.put("people", table_of([person(i, *cell) for i, cell in enumerate(cells)]))
+    more = [cell for cell in sizes for _ in range(8)]
+    Path("lake").mkdir()
+    pq.write_table(
+        table_of([person(1000 + i, *cell) for i, cell in enumerate(more)]), "lake/more.parquet"
+    )
+    changed(postgres, "CREATE SCHEMA archive")
+    postgres.put("archive.old", table_of([person(2000 + i, *cell) for i, cell in enumerate(more)]))
+    lake = ["lake", f"{postgres.address_of_all}&schema=archive"]
+    how = {
+        "tolerance": 0.1,
+        "allow": "both",
+        "cost_delete": {"sex=Male": 0.3},
+        "max_share_per_source": 0.6,
+    }
+    done = eq.repair(
+        postgres.address("people"), Lake(lake), postgres.address("out"), **ASKED, **how
+    )
+    assert done.verification.ok, done.verification.text()
+    assert done.plan.delete.n
+    assert {share.name[-3:] for share in done.acquired.shares} == {"uet", "old"}
+    return postgres, lake
+
+
+@pytest.mark.slow
+def test_a_repair_in_a_database_is_verified_and_replayed_from_the_shell(repaired, capsys):
+    postgres, lake = repaired
+    out, ledger = postgres.address("out"), postgres.address("out_ledger")
+    files = ["--base", postgres.address("people"), "--plan", "out.plan.json", "--ledger", ledger]
+    assert run(["verify", out, *files]) == 0
+    assert run(["lake", "replay", ledger, *lake, "--repaired", out]) == 0
+    assert "from 2 tables, and match the ledger" in capsys.readouterr().out
+    changed(postgres, "UPDATE out SET pay = pay + 1 WHERE number BETWEEN 1000 AND 1999")
+    assert run(["verify", out, *files]) == 1
+    assert run(["lake", "replay", ledger, *lake, "--repaired", out]) == 1
+    assert (
+        "does not have all rows that the ledger lists from more.parquet" in capsys.readouterr().out
+    )
+
+
+@pytest.mark.slow
+def test_a_source_in_a_database_that_changed_or_has_gone_is_told(repaired):
+    postgres, lake = repaired
+    ledger = postgres.address("out_ledger")
+    changed(postgres, "INSERT INTO archive.old SELECT 9, 'w', 'yes', 1, 'new'")
+    (said,) = Lake(lake).replay(ledger).problems
+    assert "has changed since, but the" in said
+    changed(postgres, "UPDATE archive.old SET pay = -1")
+    (said,) = Lake(lake).replay(ledger).problems
+    assert "differ from the ledger" in said
+    assert "which does not exist" in said
+    (said,) = Lake(lake[:1]).replay(ledger).problems
+    assert "is no longer in the lake" in said
+    with pytest.raises(SourceNotFound, match="Did you mean 'out_ledger'"):
+        Lake(lake[:1]).replay(postgres.address("out_legder"))
+    with pytest.raises(InputError, match="is not a ledger: it has no column 'action'"):
+        Lake(lake[:1]).replay(postgres.address("people"))

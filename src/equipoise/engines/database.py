@@ -159,7 +159,7 @@ class Database(Filtering):
         return f"rows:{int(found['n'][0].as_py())}:{total:x}:{names[:8]}"
 
     @abc.abstractmethod
-    def require_free(self, target: Source, *, only_made: bool = False) -> None:
+    def require_free(self, target: Source, *, only: str = "") -> None:
         """Refuse a name under which no table can be made; see :class:`~equipoise.engines.base.Engine`."""
 
     @abc.abstractmethod

@@ -248,7 +248,7 @@ class DuckDBEngine(Database):
         with self._tables.opened(source) as (table, columns):
             return self._at(source, table, columns, wanted, others=False, located=True)
 
-    def require_free(self, target: Source, *, only_made: bool = False) -> None:  # noqa: ARG002
+    def require_free(self, target: Source, *, only: str = "") -> None:  # noqa: ARG002
         """Refuse to make a table of a database."""
         raise cannot_create(self.name, target)
 

@@ -213,11 +213,11 @@ class PostgresEngine(Database):
             (found,) = session.lines("SELECT pg_postmaster_start_time()::text, current_database()")
         return found
 
-    def require_free(self, target: Source, *, only_made: bool = False) -> None:
+    def require_free(self, target: Source, *, only: str = "") -> None:
         """Refuse a name under which no table can be made; see :class:`~equipoise.engines.base.Engine`."""
         session = self.session(target)
         with session.transaction():
-            require_free(session, target, only_made=only_made)
+            require_free(session, target, only=only)
 
     @contextlib.contextmanager
     def creating(
@@ -229,7 +229,7 @@ class PostgresEngine(Database):
         """
         session = self.session(target)
         with session.transaction(read_only=False):
-            require_free(session, target, only_made=False)
+            require_free(session, target, only="")
             first = parts[0].source
             if first.kind == "frame":
                 first = replace(first, data=first.data.slice(0, 0))

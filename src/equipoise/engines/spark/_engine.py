@@ -150,7 +150,7 @@ class SparkEngine(Database):
                 "and what is done is kept for the next run."
             ) from None
 
-    def require_free(self, target: Source, *, only_made: bool = False) -> None:  # noqa: ARG002
+    def require_free(self, target: Source, *, only: str = "") -> None:  # noqa: ARG002
         """Refuse a table that exists: were it overwritten, a failure would destroy its rows."""
         with self._explaining(target):
             exists = self.session.catalog.tableExists(target.table or "")
