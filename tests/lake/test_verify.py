@@ -39,7 +39,7 @@ from equipoise.lake.verify.checks import _largest_ub, verify
 from equipoise.lake.verify.rows import _surplus
 from equipoise.lake.verify.tables import ListedRow
 from equipoise.lake.verify.verification import CheckOutcome, Verification
-from equipoise.lake.verify.views import ComparedRows, Comparison
+from equipoise.lake.verify.views import ComparedRows, RowComparison
 from equipoise.values import MISSING
 from written import write_rows
 
@@ -1107,7 +1107,7 @@ ALIKE = [
 
 @pytest.mark.parametrize(("kind", "alike", "apart"), ALIKE)
 def test_texts_are_alike_when_they_say_the_same_as_a_column_of_another_type(kind, alike, apart):
-    view = ComparedRows(Comparison((Column("x", "VARCHAR"),), {"x": kind}))
+    view = ComparedRows(RowComparison((Column("x", "VARCHAR"),), {"x": kind}))
     table = pa.table({"x": pa.array([*alike, *apart], pa.string())})
     hashes = DUCKDB.read(replace(locate(table), view=view))["compared"].to_pylist()
     assert len(set(hashes[: len(alike)])) == 1
@@ -1129,7 +1129,7 @@ def test_values_and_texts_of_them_have_one_hash(column, texts):
     kinds = [DUCKDB.schema(locate(table))[0].type for table in (typed, written)]
     found = [
         DUCKDB.read(
-            replace(locate(table), view=ComparedRows(Comparison((Column("x", a),), {"x": b})))
+            replace(locate(table), view=ComparedRows(RowComparison((Column("x", a),), {"x": b})))
         )
         for table, a, b in ((typed, *kinds), (written, *kinds[::-1]))
     ]

@@ -200,13 +200,7 @@ def cell_text(d: Dialect, name: str, column_type: str, request: CountRequest) ->
 
 def canonical_row(d: Dialect, columns: Sequence[Column]) -> str:
     """Write a row as one text; the length before each value makes it unambiguous."""
-    return joined(d, [d.exact(d.identifier(c.name), c.type) for c in columns])
-
-
-def joined(d: Dialect, texts: Sequence[str]) -> str:
-    """Write texts, of which some may be null, as one that only they give."""
-    parts = [f"coalesce({d.as_text(f'length({t})')} || ':' || {t}, '-')" for t in texts]
-    return " || ',' || ".join(parts)
+    return d.joined([d.exact(d.identifier(c.name), c.type) for c in columns])
 
 
 class Wanted(NamedTuple):

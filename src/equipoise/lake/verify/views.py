@@ -98,7 +98,7 @@ def _without_zeros(d: Dialect, text: str) -> str:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class RowComparison:
     """How the rows of a table are written so that rows of another one can equal them."""
 
     columns: tuple[Column, ...]
@@ -113,7 +113,7 @@ class Comparison:
             else d.exact(d.identifier(column.name), column.type)
             for column in self.columns
         ]
-        return d.md5(sql.joined(d, texts))
+        return d.md5(d.joined(texts))
 
 
 # ---------------------------------------------------------------------------------- rows
@@ -123,7 +123,7 @@ class Comparison:
 class ComparedRows:
     """A view of the md5 by which each row is compared with rows of another table."""
 
-    comparison: Comparison
+    comparison: RowComparison
 
     def query(self, d: Dialect, carried: Sequence[str] = ()) -> str:
         """Write the query; see :class:`~equipoise.engines.sources.View`."""
@@ -135,7 +135,7 @@ class ComparedRows:
 class SummedRows:
     """A view of the number of rows, and of a sum of their salted hashes, by the digits they begin with."""
 
-    comparison: Comparison
+    comparison: RowComparison
     salt: str
     digits: int
 
@@ -157,7 +157,7 @@ class ListedRows:
     """
 
     table: tuple[Column, ...]
-    comparison: Comparison
+    comparison: RowComparison
     parts: Sequence[str]
     known: Identity
 
