@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 import pytest
+
 from equipoise.counts import Counts
 from equipoise.engines.memory import MemoryEngine
 from equipoise.engines.profiling import Profile
@@ -83,9 +84,8 @@ def test_a_reporter_that_stops_the_work_stops_both_processes(
     def stop(_: int) -> None:
         raise Stopped
 
-    with Aligner(want, False, {}, True) as aligner:
-        with pytest.raises(Stopped):
-            aligner.align(tables, stop)
+    with Aligner(want, False, {}, True) as aligner, pytest.raises(Stopped):
+        aligner.align(tables, stop)
     assert aligner._worker.pid is None
 
 

@@ -29,7 +29,7 @@ from equipoise.lake.matching.mapped_table import (
 from equipoise.lake.matching.restriction import OUTSIDE, Restriction, inside
 from equipoise.lake.offers.copies import TableCopies
 from equipoise.lake.offers.fingerprints import RowHashes, loose_hashes, loosely
-from equipoise.lake.offers.need import Need
+from equipoise.lake.offers.need import EVERY_ROW, Need
 from equipoise.lake.offers.survey import Candidate
 from equipoise.values import MISSING, Value
 
@@ -44,8 +44,6 @@ _MOST_CELLS = 5_000
 
 _FEW = 5_000
 """Number of rows up to which planning the query that chooses rows takes longer than choosing them."""
-
-_ALL = 2**40  # more rows than any table has
 
 
 @dataclass(frozen=True)
@@ -265,7 +263,7 @@ def _all_of(cells: list[tuple[Value, ...]], like: Counts, request: CountRequest)
         like,
         axes=axes,
         codes=codes.reshape(len(cells), len(axes)),
-        rows=np.full(len(cells), _ALL, np.int64),
+        rows=np.full(len(cells), EVERY_ROW, np.int64),
         request=request,
     )
 
