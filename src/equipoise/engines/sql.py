@@ -200,7 +200,11 @@ def cell_text(d: Dialect, name: str, column_type: str, request: CountRequest) ->
 
 def canonical_row(d: Dialect, columns: Sequence[Column]) -> str:
     """Write a row as one text; the length before each value makes it unambiguous."""
-    texts = [d.exact(d.identifier(c.name), c.type) for c in columns]
+    return one_text(d, [d.exact(d.identifier(c.name), c.type) for c in columns])
+
+
+def one_text(d: Dialect, texts: Sequence[str]) -> str:
+    """Write several texts as one; the length before each makes it unambiguous, and - is a missing one."""
     parts = [f"coalesce({d.as_text(f'length({t})')} || ':' || {t}, '-')" for t in texts]
     return " || ',' || ".join(parts)
 

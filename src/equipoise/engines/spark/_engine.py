@@ -35,10 +35,10 @@ from equipoise.engines.database import (
 from equipoise.engines.profiling import Profile
 from equipoise.engines.sources import Source
 from equipoise.engines.spark._dialect import DIALECT
+from equipoise.engines.spark._errors import explained
 from equipoise.engines.spark._profiles import profile_frame
 from equipoise.engines.spark._types import common_type, in_utc, plain_columns
 from equipoise.errors import (
-    EquipoiseError,
     InputError,
     SourceNotFound,
     Unsupported,
@@ -328,8 +328,10 @@ class SparkEngine(Database):
                 warnings.filterwarnings("ignore", module="pyspark")
                 warnings.filterwarnings("ignore", message="PySpark does not yet")
                 yield
-        except PySparkException as error:
-            raise _explained(error, source) from None
+        except Exception as error:
+            if (said := explained(error, source)) is None:
+                raise
+            raise said from None
         finally:
             logger.disabled = logged
 
@@ -426,13 +428,3 @@ def _tables_beside(session: SparkSession, schema: str, *, views: bool = True) ->
             and (views or not (table.description or "").startswith(MADE))
         )
     return []
-
-
-def _explained(error: PySparkException, source: Source) -> EquipoiseError:
-    """Turn an error of Spark into one of ours."""
-    lines = [line for line in str(error).splitlines() if line.strip()]
-    is_python = "Python worker" in (lines or [""])[0]  # whose last line says what went wrong
-    why = lines[-1 if is_python else 0] if lines else type(error).__name__
-    why = re.sub(r"^\[[A-Z0-9_.]+\]\s*", "", why)
-    why = re.sub(r"\s*SQLSTATE: \w+.*$", "", why)
-    return InputError(f"Spark refused a query over {source.name}: {why.rstrip('.;')}.")
