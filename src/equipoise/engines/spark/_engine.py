@@ -35,6 +35,7 @@ from equipoise.engines.database import (
 from equipoise.engines.profiling import Profile
 from equipoise.engines.sources import Source
 from equipoise.engines.spark._dialect import DIALECT
+from equipoise.engines.spark._errors import explained, reason
 from equipoise.engines.spark._profiles import profile_frame
 from equipoise.engines.spark._spreading import spread
 from equipoise.engines.spark._types import common_type, in_utc, plain_columns
@@ -146,7 +147,7 @@ class SparkEngine(Database):
                 return self._watched(self.session, lambda s: spread(s, work, pieces), title)
         except PySparkException as error:
             raise InputError(
-                f"the workers of Spark failed ({_reason(error)}); they need a Python with duckdb, numpy and pyarrow, "
+                f"the workers of Spark failed ({reason(str(error))}); they need a Python with duckdb, numpy and pyarrow, "
                 "and what is done is kept for the next run."
             ) from None
 
@@ -336,10 +337,10 @@ class SparkEngine(Database):
         try:
             with _quiet():
                 yield
-        except PySparkException as error:
-            raise InputError(
-                f"Spark refused a query over {source.name}: {_reason(error)}."
-            ) from None
+        except Exception as error:
+            if (said := explained(error, source)) is None:
+                raise
+            raise said from None
 
 
 def find_session() -> SparkSession:
@@ -451,13 +452,3 @@ def _quiet() -> Iterator[None]:
             yield
     finally:
         logger.disabled = logged
-
-
-def _reason(error: PySparkException) -> str:
-    """Return the line of an error of Spark that says what went wrong."""
-    lines = [line for line in str(error).splitlines() if line.strip()]
-    is_python = "Python worker" in (lines or [""])[0]  # whose last line says what went wrong
-    why = lines[-1 if is_python else 0] if lines else type(error).__name__
-    why = re.sub(r"^\[[A-Z0-9_.]+\]\s*", "", why)
-    why = re.sub(r"\s*SQLSTATE: \w+.*$", "", why)
-    return why.rstrip(".;")
