@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from equipoise.engines.base import Part
-from equipoise.engines.database import rows_but
+from equipoise.engines.choices import rows_but
 from equipoise.engines.duckdb import DuckDBEngine
 from equipoise.errors import InputError, MissingDependency
 from equipoise.progress import Reporter, silent

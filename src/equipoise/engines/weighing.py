@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from equipoise.engines import sql
 from equipoise.engines.base import Column
-from equipoise.engines.database import wanted_cells
+from equipoise.engines.choices import wanted_cells
 
 if TYPE_CHECKING:
     from equipoise.counts import CountRequest, Counts

@@ -28,9 +28,10 @@ from equipoise.engines.base import (
     require_names,
     require_writable,
 )
+from equipoise.engines.choices import as_wanted, wanted_cells
 from equipoise.engines.column_types import is_text
 from equipoise.engines.csv.records import NULL
-from equipoise.engines.database import Database, as_wanted, wanted_cells
+from equipoise.engines.database import Database
 from equipoise.engines.duckdb._conditions import settle
 from equipoise.engines.duckdb._dialect import DIALECT
 from equipoise.engines.duckdb._errors import Unparsed, reason

@@ -15,15 +15,10 @@ import pyarrow.compute as pc
 from equipoise.counts import CountRequest, Counts
 from equipoise.engines import sql
 from equipoise.engines.base import Column, Identity, MadeTable, Middle, Part
+from equipoise.engines.choices import departed, rows_but
 from equipoise.engines.column_names import refuse_duplicates
 from equipoise.engines.column_types import collated_type
-from equipoise.engines.database import (
-    Database,
-    as_type,
-    departed,
-    require_comparable,
-    rows_but,
-)
+from equipoise.engines.database import Database, as_type, require_comparable
 from equipoise.engines.postgres._catalogue import (
     all_tables,
     is_plain,

@@ -24,14 +24,10 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from equipoise.engines import sql
 from equipoise.engines.base import MADE, Column, Identity, MadeTable, Part
+from equipoise.engines.choices import departed, rows_but
 from equipoise.engines.column_names import refuse_duplicates
 from equipoise.engines.column_types import family
-from equipoise.engines.database import (
-    Database,
-    departed,
-    require_comparable,
-    rows_but,
-)
+from equipoise.engines.database import Database, require_comparable
 from equipoise.engines.profiling import Profile
 from equipoise.engines.sources import Source
 from equipoise.engines.spark._dialect import DIALECT
