@@ -49,16 +49,16 @@ def wanted_cells(
     )
 
 
-def as_wanted(name: str, cells: pa.Table) -> sql.Wanted:
+def as_wanted(name: str, cells: pa.Table) -> sql.WantedCells:
     """Tell of a table of cells, which the database has under a name, what helps to choose rows.
 
     >>> cells = pa.table({"k0": ["F", None], "want": [1, 2], "cell": [0, 1], "below": ["04", "1f"]})
     >>> as_wanted("cells", cells)
-    Wanted(name='cells', absent=(0,), below='1f')
+    WantedCells(name='cells', absent=(0,), below='1f')
     """
     keys = [n for n in cells.column_names if n.startswith("k")]
     absent = tuple(i for i, key in enumerate(keys) if cells[key].null_count)
-    return sql.Wanted(name, absent, max(cells["below"].to_pylist(), default=""))
+    return sql.WantedCells(name, absent, max(cells["below"].to_pylist(), default=""))
 
 
 def below(want: int, there: int | None) -> str:

@@ -202,7 +202,7 @@ def canonical_row(d: Dialect, columns: Sequence[Column]) -> str:
     return d.joined([d.exact(d.identifier(c.name), c.type) for c in columns])
 
 
-class Wanted(NamedTuple):
+class WantedCells(NamedTuple):
     """A table of cells that rows are chosen by, and what is known of it before the query runs.
 
     It has the exact texts of each cell as ``k0``, ``k1``, …, its number as ``cell``, its rows as ``want``,
@@ -222,7 +222,7 @@ def choose_rows(
     table: str,
     columns: Sequence[Column],
     request: CountRequest,
-    wanted: Wanted,
+    wanted: WantedCells,
     seed: int,
     *,
     known: Identity,
