@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import re
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,7 +16,7 @@ from psycopg import errors, sql
 from psycopg.pq import TransactionStatus
 from pyarrow import csv
 
-from equipoise.credentials import scrubbed
+from equipoise.credentials import scrubbed, without_password
 from equipoise.engines.postgres._types import MOMENTS, Described, arrow_type
 from equipoise.errors import EquipoiseError, InputError
 from equipoise.progress import Reporter, watched
@@ -81,7 +82,7 @@ class Session:
                 # If nobody closes it, this happens when the session is collected.
                 weakref.finalize(self, self._own.close)
             except psycopg.Error as error:
-                raise InputError(f"the database cannot be opened: {self.reason(error)}.") from None
+                raise self.unopened(error) from None
         return self._own
 
     def close(self) -> None:
@@ -198,6 +199,19 @@ class Session:
         lines = (diagnosed or str(error) or type(error).__name__).splitlines()
         return scrubbed(lines[0].removeprefix("connection failed: "), [self._address]).rstrip(".")
 
+    def unopened(self, error: psycopg.Error) -> InputError:
+        """Say why a connection could not be made, and what may help."""
+        why = re.sub(r"^connection to server .* failed: FATAL:\s+", "", self.reason(error))
+        shown = without_password(self._address)
+        hint = "check the address, and that the server runs and can be reached"
+        if "password" in why or "authentication" in why:
+            hint = (
+                "check the user and the password, which may also come from PGPASSWORD or ~/.pgpass"
+            )
+        elif "does not exist" in why or "service" in why:
+            hint = "check the address"
+        return InputError(f"{shown} cannot be opened: {why}; {hint}.")
+
     def explained(self, error: psycopg.Error) -> EquipoiseError:
         """Turn an error of the server into one of ours."""
         why = self.reason(error)
@@ -211,7 +225,7 @@ class Session:
             return Lost(f"the connection to the database was lost: {why}; try again.")
         if isinstance(error, errors.InsufficientPrivilege):
             return InputError(
-                f"the database does not allow that: {why}; ask for the right to select."
+                f"the database does not allow that: {why}; ask its owner for the right."
             )
         if isinstance(error, errors.IntegrityError):
             return InputError(
