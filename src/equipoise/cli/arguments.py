@@ -79,7 +79,7 @@ def open_lake(places: Sequence[str], options: dict[str, Any]) -> Iterator[Lake]:
     """Return the lake that a command's options name, and show progress meanwhile."""
     index, refresh = options.pop("index"), options.pop("refresh")
     threads, memory = options.pop("threads"), options.pop("memory")
-    quiet = options.pop("quiet")
+    quiet, by = options.pop("quiet"), options.pop("by", "client")
     from equipoise.lake.lake import Lake
 
     def engine() -> Engine:
@@ -92,6 +92,7 @@ def open_lake(places: Sequence[str], options: dict[str, Any]) -> Iterator[Lake]:
             places,
             index=index,
             engine=engine,
+            by=by,
             refresh=refresh,
             progress=report,
             waiting=lambda: terminal.say("another run is indexing this lake; waiting", quiet=quiet),

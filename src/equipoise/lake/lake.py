@@ -38,6 +38,9 @@ class Lake(Contents):
         or the lake is not a single folder, in the user's cache.
     engine
         Engine that reads the tables, or a function that returns it; DuckDB by default.
+    by
+        Where new and changed tables are profiled: ``"client"``, this machine; or ``"spark"``, the workers
+        of Spark, which must find the files under the same paths.
     refresh
         Whether the index is brought up to date when it is first used.
     progress

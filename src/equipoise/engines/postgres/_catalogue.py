@@ -1,4 +1,4 @@
-"""What a server of PostgreSQL has: tables, types and collations."""
+"""What a server of PostgreSQL has: tables, rights, types and collations."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from equipoise.engines.base import Column
 from equipoise.engines.postgres._dialect import DIALECT
 from equipoise.engines.postgres._session import Session
 from equipoise.engines.postgres._types import Described
+from equipoise.engines.postgres.addresses import possible_names
 from equipoise.engines.sources import Source
 from equipoise.errors import InputError, SourceNotFound, did_you_mean
 
@@ -28,13 +29,11 @@ def all_tables(session: Session, schema: str | None) -> list[str]:
 def table_text(session: Session, source: Source) -> str:
     """Return the quoted name of a table; refuse one that does not exist, and list near names."""
     name = source.table or ""
-    candidates = [("", name)] + [
-        (name[:i], name[i + 1 :]) for i, sign in enumerate(name) if sign == "."
-    ]
-    for schema, table in candidates:
+    for schema, table in possible_names(name):
         found = session.lines(
-            "SELECT n.nspname, c.relname, has_table_privilege(c.oid, 'SELECT') "
-            "OR has_any_column_privilege(c.oid, 'SELECT') "
+            "SELECT n.nspname, c.relname, has_table_privilege(c.oid, 'SELECT'), array(SELECT attname::text "
+            "FROM pg_attribute WHERE attrelid = c.oid AND attnum > 0 AND NOT attisdropped "
+            "AND has_column_privilege(c.oid, attnum, 'SELECT') ORDER BY attnum) "
             "FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace "
             "WHERE c.relname = %s AND c.relkind IN ('r', 'p', 'v', 'm', 'f') AND "
             "CASE WHEN %s = '' THEN pg_table_is_visible(c.oid) ELSE n.nspname = %s END",
@@ -42,18 +41,49 @@ def table_text(session: Session, source: Source) -> str:
             schema,
             schema,
         )
-        for owner, known, readable in found:
+        for owner, known, readable, columns in found:
             if not readable:
-                raise InputError(
-                    f"{source.name} cannot be read: you have no right to select from {owner}.{known}; ask its "
-                    "owner for it."
-                )
+                raise _no_right(source, f"{owner}.{known}", columns)
             return f"{DIALECT.identifier(owner)}.{DIALECT.identifier(known)}"
     known = all_tables(session, None)
     bare = [table.partition(".")[2] for table in known]
     listed = f"; it has: {', '.join(known[:20])}{' …' if len(known) > 20 else ''}" if known else ""
     raise SourceNotFound(
         f"{source.name} has no table {name!r}{listed}.{did_you_mean(name, [*known, *bare])}"
+    )
+
+
+# Tables that inherit from another have indexes of their own; partitions share those of the whole.
+_UNIQUE = """
+    WITH named AS (
+        SELECT a.attnum, a.attnotnull FROM pg_attribute AS a
+        WHERE a.attrelid = %s::regclass AND a.attname = ANY(%s)
+    )
+    SELECT 1 FROM pg_index AS i JOIN pg_class AS c ON c.oid = i.indrelid
+    WHERE i.indrelid = %s::regclass AND i.indisunique AND i.indisvalid AND i.indimmediate
+    AND i.indpred IS NULL AND i.indexprs IS NULL AND (SELECT bool_and(attnotnull) FROM named)
+    AND NOT EXISTS (
+        SELECT FROM unnest(i.indkey[0:i.indnkeyatts - 1]) AS own(number)
+        WHERE own.number NOT IN (SELECT attnum FROM named)
+    )
+    AND (c.relkind = 'p' OR NOT EXISTS (SELECT FROM pg_inherits WHERE inhparent = c.oid))
+    LIMIT 1
+"""
+
+
+def is_unique(session: Session, table: str, columns: Sequence[str]) -> bool:
+    """Whether an index keeps the values of columns unique, and none of them can be null."""
+    return bool(session.lines(_UNIQUE, table, list(columns), table))
+
+
+def _no_right(source: Source, table: str, columns: Sequence[str]) -> InputError:
+    some = (
+        f" You may read {', '.join(columns)}: a view of these columns would do." if columns else ""
+    )
+    what = "all columns of " if columns else ""
+    return InputError(
+        f"{source.name} cannot be read: you have no right to select from {what}{table}; ask its owner "
+        f"for it.{some}"
     )
 
 
@@ -75,26 +105,21 @@ def other_types(session: Session, described: Sequence[Described]) -> dict[int, t
     return {oid: (name, is_enum) for oid, name, is_enum in rows}
 
 
-def refuse_loose_collations(
-    session: Session, source: Source, text: str, columns: Sequence[Column]
-) -> None:
-    """Refuse columns whose collation takes different texts for equal, as one regardless of case."""
+def loose_collations(session: Session, text: str, columns: Sequence[Column]) -> dict[str, str]:
+    """Find columns whose collation takes different texts for equal, as one regardless of case."""
     texts = [c.name for c in columns if c.type == "VARCHAR"]
     if not texts or not session.lines("SELECT 1 FROM pg_collation WHERE NOT collisdeterministic"):
-        return
+        return {}
     asked = ", ".join(f"pg_collation_for({DIALECT.identifier(name)})" for name in texts)
-    for row in session.execute(f"SELECT {asked} FROM {text} AS input LIMIT 1"):
-        for name, collation in zip(texts, row, strict=True):
-            loose = session.lines(
-                "SELECT 1 FROM pg_collation WHERE NOT collisdeterministic AND "
-                "(quote_ident(collname) = %s OR quote_ident(collnamespace::regnamespace::text) || '.' || "
-                "quote_ident(collname) = %s)",
-                collation,
-                collation,
-            )
-            if loose:
-                raise InputError(
-                    f"column {name!r} of {source.name} has the collation {collation}, which takes different "
-                    "texts for equal; give it another one with `sql`, as in "
-                    f"'SELECT {name} COLLATE \"C\" AS {name}, … FROM input'."
-                )
+    # An outer join, so that a table without rows is answered, too.
+    (row,) = session.execute(
+        f"SELECT {asked} FROM (SELECT 1) AS one LEFT JOIN {text} AS input ON false"
+    )
+    collations = dict(zip(texts, row, strict=True))
+    loose = session.lines(
+        "SELECT name FROM unnest(%s::text[]) AS name WHERE EXISTS (SELECT 1 FROM pg_collation WHERE "
+        "NOT collisdeterministic AND oid = to_regcollation(name))",
+        list({name for name in row if name is not None}),
+    )
+    named = {name for (name,) in loose}
+    return {column: name for column, name in collations.items() if name in named}

@@ -15,19 +15,16 @@ import pyarrow.compute as pc
 from equipoise.counts import CountRequest, Counts
 from equipoise.engines import sql
 from equipoise.engines.base import Column, Identity, MadeTable, Middle, Part
+from equipoise.engines.choices import departed, rows_but
 from equipoise.engines.column_names import refuse_duplicates
-from equipoise.engines.database import (
-    Database,
-    as_type,
-    departed,
-    require_comparable,
-    rows_but,
-)
+from equipoise.engines.column_types import collated_type
+from equipoise.engines.database import Database, as_type, require_comparable
 from equipoise.engines.postgres._catalogue import (
     all_tables,
     is_plain,
+    is_unique,
+    loose_collations,
     other_types,
-    refuse_loose_collations,
     table_text,
 )
 from equipoise.engines.postgres._creation import (
@@ -124,6 +121,13 @@ class PostgresEngine(Database):
         """Return the quoted name of a table; refuse one that does not exist or cannot be read."""
         return table_text(self.session(source), source)
 
+    def _guarantees_key(self, source: Source) -> bool:
+        """Whether an index of the table keeps the columns of its key unique, none of which can be null."""
+        if source.kind != "postgres" or source.sql is not None:
+            return False
+        session = self.session(source)
+        return is_unique(session, table_text(session, source), source.key)
+
     @_retried
     def snapshot(self, source: Source) -> str:
         """Name the state of a table by its rows."""
@@ -204,11 +208,11 @@ class PostgresEngine(Database):
             (found,) = session.lines("SELECT pg_postmaster_start_time()::text, current_database()")
         return found
 
-    def require_free(self, target: Source, *, only_made: bool = False) -> None:
+    def require_free(self, target: Source, *, only: str = "") -> None:
         """Refuse a name under which no table can be made; see :class:`~equipoise.engines.base.Engine`."""
         session = self.session(target)
         with session.transaction():
-            require_free(session, target, only_made=only_made)
+            require_free(session, target, only=only)
 
     @contextlib.contextmanager
     def creating(
@@ -220,7 +224,7 @@ class PostgresEngine(Database):
         """
         session = self.session(target)
         with session.transaction(read_only=False):
-            require_free(session, target, only_made=False)
+            require_free(session, target, only="")
             first = parts[0].source
             if first.kind == "frame":
                 first = replace(first, data=first.data.slice(0, 0))
@@ -341,8 +345,10 @@ class PostgresEngine(Database):
         if shown != names:
             listed = (f"{e} AS {name}" for e, name in zip(shown, names, strict=True))
             text = f"(SELECT {', '.join(listed)} FROM {text} AS stored)"
-        refuse_loose_collations(session, source, text, columns)
-        return text, columns
+        loose = loose_collations(session, text, columns)
+        return text, tuple(
+            Column(c.name, collated_type(loose[c.name])) if c.name in loose else c for c in columns
+        )
 
     def _arrow(self, source: Source, query: str, title: str) -> pa.Table:
         session = self.session(source)

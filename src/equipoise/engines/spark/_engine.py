@@ -24,21 +24,18 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from equipoise.engines import sql
 from equipoise.engines.base import MADE, Column, Identity, MadeTable, Part
+from equipoise.engines.choices import departed, rows_but
 from equipoise.engines.column_names import refuse_duplicates
 from equipoise.engines.column_types import family
-from equipoise.engines.database import (
-    Database,
-    departed,
-    require_comparable,
-    rows_but,
-)
+from equipoise.engines.database import Database, require_comparable
 from equipoise.engines.profiling import Profile
 from equipoise.engines.sources import Source
 from equipoise.engines.spark._dialect import DIALECT
+from equipoise.engines.spark._errors import explained, reason
 from equipoise.engines.spark._profiles import profile_frame
+from equipoise.engines.spark._spreading import spread
 from equipoise.engines.spark._types import common_type, in_utc, plain_columns
 from equipoise.errors import (
-    EquipoiseError,
     InputError,
     SourceNotFound,
     Unsupported,
@@ -50,6 +47,8 @@ from equipoise.scratch import ScratchFolder, make_folder
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+P = TypeVar("P")
+R = TypeVar("R")
 T = TypeVar("T")
 
 _PADDED = "__CHAR_VARCHAR_TYPE_STRING"
@@ -136,7 +135,19 @@ class SparkEngine(Database):
             frame = session.sql(f"SELECT {names} FROM {table} AS input")
             return profile_frame(frame, [(c.name, c.type) for c in columns])
 
-    def require_free(self, target: Source, *, only_made: bool = False) -> None:  # noqa: ARG002
+    def spread(self, work: Callable[[P], R], pieces: Sequence[P], title: str) -> list[R]:
+        """Do work for each of some pieces on the workers; return the results in their order."""
+        try:
+            with _quiet():
+                ship_package(self.session)
+                return self._watched(self.session, lambda s: spread(s, work, pieces), title)
+        except PySparkException as error:
+            raise InputError(
+                f"the workers of Spark failed ({reason(str(error))}); they need a Python with duckdb, numpy and pyarrow, "
+                "and what is done is kept for the next run."
+            ) from None
+
+    def require_free(self, target: Source, *, only: str = "") -> None:  # noqa: ARG002
         """Refuse a table that exists: were it overwritten, a failure would destroy its rows."""
         with self._explaining(target):
             exists = self.session.catalog.tableExists(target.table or "")
@@ -201,7 +212,8 @@ class SparkEngine(Database):
         return first, texts
 
     def _run(self, source: Source, statement: str, title: str) -> None:
-        self._watched(self._session_of(source), lambda session: session.sql(statement), title)
+        with self._explaining(source):  # rather than one of the tables that the rows come from
+            self._watched(self._session_of(source), lambda session: session.sql(statement), title)
 
     # ------------------------------------------------------------------ queries
 
@@ -275,12 +287,7 @@ class SparkEngine(Database):
         """Return the quoted name of a table; refuse one that does not exist, and list near names."""
         name = source.table or ""
         if not self.session.catalog.tableExists(name):
-            known = _tables_beside(self.session, name.rpartition(".")[0])
-            listed = f"; there are: {', '.join(known[:20])}" if known else ""
-            raise SourceNotFound(
-                f"{source.name} does not exist in the catalog of Spark{listed}."
-                f"{did_you_mean(name, known)}"
-            )
+            raise _not_found(self.session, source)
         return ".".join(map(DIALECT.identifier, _parts(name)))
 
     def _arrow(self, source: Source, query: str, title: str) -> pa.Table:
@@ -323,19 +330,13 @@ class SparkEngine(Database):
 
     @contextlib.contextmanager
     def _explaining(self, source: Source) -> Iterator[None]:
-        # Spark prints hundreds of lines about every error that is explained here, and warns of a
-        # version of pandas, which nothing here uses.
-        logger = logging.getLogger("SQLQueryContextLogger")
-        logged, logger.disabled = logger.disabled, True
         try:
-            with warnings.catch_warnings():
-                warnings.filterwarnings("ignore", module="pyspark")
-                warnings.filterwarnings("ignore", message="PySpark does not yet")
+            with _quiet():
                 yield
-        except PySparkException as error:
-            raise _explained(error, source) from None
-        finally:
-            logger.disabled = logged
+        except Exception as error:
+            if (said := explained(error, source)) is None:
+                raise
+            raise said from None
 
 
 def find_session() -> SparkSession:
@@ -402,6 +403,21 @@ def _parts(name: str) -> list[str]:
     return [(quoted or bare).replace("``", "`") for quoted, bare in found]
 
 
+def _not_found(session: SparkSession, source: Source) -> SourceNotFound:
+    """Say that a table is not there, and which tables or schemas are."""
+    name = source.table or ""
+    schema = name.rpartition(".")[0]
+    known, what = _tables_beside(session, schema), "tables"
+    wanted = name
+    if not known and schema:
+        known, what = [found.name for found in session.catalog.listDatabases()], "schemas"
+        wanted = schema
+    listed = f"; there are the {what} {', '.join(known[:20])}" if known else ""
+    return SourceNotFound(
+        f"{source.name} does not exist in the catalog of Spark{listed}.{did_you_mean(wanted, known)}"
+    )
+
+
 def _tables_beside(session: SparkSession, schema: str, *, views: bool = True) -> list[str]:
     """List the tables of a schema of the catalog, with its name before theirs."""
     with contextlib.suppress(PySparkException):
@@ -417,11 +433,18 @@ def _tables_beside(session: SparkSession, schema: str, *, views: bool = True) ->
     return []
 
 
-def _explained(error: PySparkException, source: Source) -> EquipoiseError:
-    """Turn an error of Spark into one of ours."""
-    lines = [line for line in str(error).splitlines() if line.strip()]
-    is_python = "Python worker" in (lines or [""])[0]  # whose last line says what went wrong
-    why = lines[-1 if is_python else 0] if lines else type(error).__name__
-    why = re.sub(r"^\[[A-Z0-9_.]+\]\s*", "", why)
-    why = re.sub(r"\s*SQLSTATE: \w+.*$", "", why)
-    return InputError(f"Spark refused a query over {source.name}: {why.rstrip('.;')}.")
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep Spark from printing hundreds of lines about every error, which is explained elsewhere.
+
+    It also warns of a version of pandas, which nothing here uses.
+    """
+    logger = logging.getLogger("SQLQueryContextLogger")
+    logged, logger.disabled = logger.disabled, True
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", module="pyspark")
+            warnings.filterwarnings("ignore", message="PySpark does not yet")
+            yield
+    finally:
+        logger.disabled = logged

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
+from equipoise.engines.column_types import collated_type
 from equipoise.engines.database import as_type
 from equipoise.errors import InputError
 
@@ -30,7 +31,11 @@ def common_type(kind: str) -> str:
 
     >>> common_type("decimal(10,2)"), common_type("varchar(20)"), common_type("array<int>")
     ('DECIMAL(10,2)', 'VARCHAR', 'array<int>')
+    >>> common_type("string collate UTF8_LCASE")
+    'collated text (utf8_lcase)'
     """
+    if collated := re.fullmatch(r"string collate (\w+)", kind):
+        return collated_type(collated[1])
     if kind.startswith("decimal("):
         return kind.upper()
     if re.fullmatch(r"(var)?char\(\d+\)", kind):

@@ -164,7 +164,7 @@ def rows_left_out(
     no_condition = [scanner.bound(c) for c in over.barred if scanner.lacking(c)]
     return {
         **{reason: none + rows for reason, rows in anywhere.items()},
-        "tables that may not be used": sum((o.rows for o in barred), none),
+        "tables that may not be used": sum((o.offered for o in barred), none),
         "at most in tables that lack a column of the condition": sum(no_condition, none),
         "at most in tables whose meaning is open": sum(map(scanner.possible, over.open), none),
     }

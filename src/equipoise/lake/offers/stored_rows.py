@@ -13,8 +13,8 @@ import numpy as np
 
 from equipoise.counts import CountRequest, Counts
 from equipoise.engines.base import Column, Engine, Part
+from equipoise.engines.choices import wanted_cells
 from equipoise.engines.column_types import family
-from equipoise.engines.database import wanted_cells
 from equipoise.engines.kinds import DATABASES
 from equipoise.engines.profiling import ColumnProfile
 from equipoise.engines.sources import Source, View

@@ -22,6 +22,9 @@ from equipoise.lake.repair.output import TABLES, as_written, place_named, typed_
 if TYPE_CHECKING:
     import pyarrow as pa
 
+LEDGER = f"{MADE}: a ledger"
+"""How the comment on the table of a ledger begins."""
+
 
 @dataclass(frozen=True)
 class Written:
@@ -56,7 +59,7 @@ class Destination(Protocol):
     def source(self) -> Source:
         """What is written, once it is in place."""
 
-    def require_free(self, engine: Engine, *, only_made: bool) -> None:
+    def require_free(self, engine: Engine, *, only: str) -> None:
         """Refuse a place that cannot be written, or a table that must stay."""
 
     def writing(
@@ -92,7 +95,7 @@ class FileDestination:
         """The file, read as it was written."""
         return as_written(self.path)
 
-    def require_free(self, engine: Engine, *, only_made: bool) -> None:  # noqa: ARG002 (files are replaced)
+    def require_free(self, engine: Engine, *, only: str) -> None:  # noqa: ARG002 (files are replaced)
         """Refuse a file of a format that cannot be written."""
         require_writable(self.path, engine.writes)
 
@@ -134,9 +137,9 @@ class TableDestination:
         """The table."""
         return self.table
 
-    def require_free(self, engine: Engine, *, only_made: bool) -> None:
+    def require_free(self, engine: Engine, *, only: str) -> None:
         """Refuse a name that cannot be given to a new table."""
-        engine.require_free(self.table, only_made=only_made)
+        engine.require_free(self.table, only=only)
 
     @contextlib.contextmanager
     def writing(
@@ -160,7 +163,7 @@ class TableDestination:
 
     def listing(self, stack: contextlib.ExitStack, engine: Engine) -> Callable[[pa.Table], None]:
         """Return a function that makes the table of the ledger, in the transaction of the first one."""
-        comment = f"{MADE}: a ledger, with a line for each row that was removed or added."
+        comment = f"{LEDGER}, with a line for each row that was removed or added."
 
         def listed(lines: pa.Table) -> None:
             parts = [Part(locate(stored_ledger(lines)))]
@@ -204,9 +207,9 @@ def named_places(
     """
     listed = ledger if ledger is not None else ledger_beside(output)
     places = Places(*(_destination(name, engine) for name in (output, listed)))
-    places.output.require_free(engine, only_made=False)
+    places.output.require_free(engine, only="")
     # A table of one's own may have such a name by chance, and a ledger is not worth its rows.
-    places.ledger.require_free(engine, only_made=True)
+    places.ledger.require_free(engine, only=LEDGER)
     if places.output.name == places.ledger.name:
         raise InputError(
             f"the table and its ledger cannot both be {places.ledger.name}; rename one of them."
