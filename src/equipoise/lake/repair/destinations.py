@@ -17,7 +17,14 @@ from equipoise.engines.sources import Source, locate
 from equipoise.engines.stores.states import is_same_place
 from equipoise.errors import InputError, SourceNotFound
 from equipoise.lake.repair.ledger import stored_ledger, write_ledger
-from equipoise.lake.repair.output import TABLES, as_written, place_named, typed_for, written_file
+from equipoise.lake.repair.output import (
+    TABLES,
+    as_written,
+    place_named,
+    repaired_comment,
+    typed_for,
+    written_file,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -150,11 +157,8 @@ class TableDestination:
         engine: Engine,
     ) -> Iterator[Written]:
         """Make the table; the rows of a base in the same database do not leave it."""
-        comment = (
-            f"{MADE}: {stay.source.public_name}, with rows removed and rows of other tables added."
-        )
         parts = [stay, Part(locate(added), foreign=True)]
-        with engine.creating(self.table, parts, comment) as made:
+        with engine.creating(self.table, parts, repaired_comment(stay.source)) as made:
             last = made.last()
             source = replace(made.source, name=self.table.name)
             lost = _lost(added.drop_columns(list(made.numbered)), last)
@@ -259,7 +263,7 @@ def require_other_tables(tables: Sequence[Source], read: Sequence[tuple[str, Sou
 
 
 def _is_same_table(table: Source, other: Source) -> bool:
-    own, others = ((s.table or "").rpartition(".")[2].strip("`") for s in (table, other))
+    own, others = ((s.table or "").rpartition(".")[2].strip('`"') for s in (table, other))
     if other.kind != table.kind or own.casefold() != others.casefold():
         return False
     with contextlib.suppress(SourceNotFound):  # a table that does not exist is no other one
