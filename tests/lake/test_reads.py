@@ -180,7 +180,8 @@ def test_finding_rows_and_asking_questions_reads_no_table_twice_and_surveys_once
 
 
 @pytest.mark.parametrize(
-    ("where", "name"), [(copies, "LARGE"), (copies, "_IN_MEMORY"), (reads, "_FEW")]
+    ("where", "name"),
+    [(copies, "LARGE"), (copies, "_MOST_VALUES"), (copies, "_IN_MEMORY"), (reads, "_FEW")],
 )
 def test_what_is_repaired_does_not_depend_on_how_tables_are_held(many, monkeypatch, where, name):
     expected = repaired(many)[2]

@@ -7,7 +7,7 @@ import itertools
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from equipoise.lake.cover.worth import Whole
+
+_Counted: TypeAlias = "tuple[Counter[tuple[Value, ...]], Counter[str], int]"
 
 _MOST_CELLS = 5_000
 """Maximum number of possible cells; with more, tables are read for the needed cells only."""
@@ -123,6 +125,7 @@ class Reads:
     within: Restriction | None = None
     copies: TableCopies | None = None
     _read: dict[tuple[str, tuple[Axis, ...]], ReadTable] = field(default_factory=dict)
+    _counted: dict[tuple[str, tuple[Axis, ...]], _Counted] = field(default_factory=dict)
 
     @functools.cached_property
     def _copies(self) -> TableCopies:
@@ -203,6 +206,13 @@ class Reads:
 
         The rows outside do not satisfy the condition of the base.
         """
+        key = candidate.name, need.cells.axes
+        if key not in self._counted:
+            self._counted[key] = self._count(candidate, need)
+        there, failures, outside = self._counted[key]
+        return need.found_in(there), dict(failures), outside
+
+    def _count(self, candidate: Candidate, need: Need) -> _Counted:
         # One pass counts all three: a further column names the first value that fails, if any.
         asked = self._with_failed(need.request)
         found = self.engine.counts(self._mapped(candidate), asked).cells()
@@ -216,14 +226,14 @@ class Reads:
                 outside += n
             else:
                 failures[self.want.columns[number_of_failed(place)].name] += n
-        return need.found_in(there), dict(failures), outside
+        return there, failures, outside
 
-    def rows(self, candidate: Candidate, need: Need, there: Whole) -> Drawn:
-        """Fetch all rows of the needed cells of a table, of which so many are there."""
-        take = replace(need.cells, rows=there)
+    def rows(self, candidate: Candidate, need: Need, many: Whole) -> Drawn:
+        """Fetch so many rows of each needed cell of a table, the first in the order of the seed."""
+        take = replace(need.cells, rows=many)
         asked = _with_missing(need.request)
         found = self.engine.rows(self._mapped(candidate), asked, take, self.seed, located=True)
-        return self._drawn(candidate.alignment, found, np.repeat(np.arange(len(there)), there))
+        return self._drawn(candidate.alignment, found, np.repeat(np.arange(len(many)), many))
 
     def _drawn(self, alignment: Alignment, found: pa.Table, cells: Whole) -> Drawn:
         said = said_columns(self.want, alignment)

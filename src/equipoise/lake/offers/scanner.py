@@ -237,23 +237,34 @@ class Scanner:
         if whole is not None:
             drawn = whole.drawn(self.need)
         else:
-            there, *_ = self._count(candidate)
-            if self.known is None or self.known.policy != "key":
-                first = _first_depth(self.need.rows)
-                depth = self._depths.setdefault(candidate.name, np.minimum(first, there))
-                there = np.minimum(there, depth)
-            drawn = self._reads.rows(candidate, self.need, there)
-        if len(drawn.places) + sum(len(d.places) for d in self.kept.values()) <= _KEPT:
+            drawn = self._reads.rows(candidate, self.need, self._depth(candidate))
+        if self._is_kept(len(drawn.places)):
             self.kept[candidate.name] = drawn
         return drawn
+
+    def _depth(self, candidate: Candidate) -> Whole:
+        """Return how many rows of each needed cell are looked at, of those that are there."""
+        there, *_ = self._count(candidate)
+        if self.known is not None and self.known.policy == "key":
+            return there
+        first = np.minimum(_first_depth(self.need.rows), there)
+        return self._depths.setdefault(candidate.name, first)
 
     def expect(self, candidates: Sequence[Candidate]) -> None:
         """Count the equals of rows of several tables at once, if the base has to be queried."""
         if self.known is None or not isinstance(self.known.base, StoredRows):
             return
-        # Other tables are too large to be kept until they are scanned.
-        kept = [c for c in candidates if self._reads.whole(c, self.need) is not None]
-        self.known.base.expect([self.draw(c).hashes for c in kept], self.known)
+        kept = [self.draw(c).hashes for c in candidates if self._stays(c)]
+        self.known.base.expect(kept, self.known)
+
+    def _stays(self, candidate: Candidate) -> bool:
+        """Whether the rows of a table that are drawn will be kept until it is scanned."""
+        if candidate.name in self.kept or self._reads.whole(candidate, self.need) is not None:
+            return True
+        return self._is_kept(int(self._depth(candidate).sum()))
+
+    def _is_kept(self, rows: int) -> bool:
+        return rows + sum(len(drawn.places) for drawn in self.kept.values()) <= _KEPT
 
     def compare_all(self, candidates: Sequence[Candidate]) -> None:
         """Find the rows that tables share, if all of these tables are going to be compared."""
