@@ -78,69 +78,65 @@ def _request(name: str) -> Any:
 def _in_duckdb(rows: Sequence[int]) -> list[dict[str, Any]]:
     from equipoise.engines.routing import shared_engine
 
-    found = []
+    places = {number: str(data.resampled(number)) for number in rows}
     for number in rows:
-        path = data.resampled(number)
-        data.warm(path)
-        found += _measured(shared_engine(), shared_engine().local, str(path), number)
-    return found
+        data.warm(data.resampled(number))
+    return _measured(shared_engine().local, places)
 
 
 def _in_postgres(rows: Sequence[int]) -> list[dict[str, Any]]:
-    from equipoise.engines.routing import shared_engine
-    from equipoise.engines.sources import locate
+    from equipoise.engines.routing import make_engine
 
-    found = []
     with tempfile.TemporaryDirectory() as scratch, postgres(Path(scratch) / "server") as address:
         sign = "&" if "?" in address else "?"
+        places = {}
         for number in rows:
-            table = f"people{number}"
-            load_postgres(address, table, [data.resampled(number)], Path(scratch))
-            place = f"{address}{sign}table={table}"
-            engine = shared_engine()
-            found += _measured(engine, engine.engine_of(locate(place)), place, number)
-    return found
+            load_postgres(address, f"people{number}", [data.resampled(number)], Path(scratch))
+            places[number] = f"{address}{sign}table=people{number}"
+        return _measured(make_engine("postgres"), places)
 
 
 def _in_spark(rows: Sequence[int]) -> list[dict[str, Any]]:
-    from equipoise.engines.routing import shared_engine
-    from equipoise.engines.sources import locate
+    from equipoise.engines.routing import make_engine
 
-    found = []
     with tempfile.TemporaryDirectory() as scratch, spark(Path(scratch)) as session:
         for number in rows:
-            table = f"people{number}"
-            load_spark(session, table, [data.resampled(number)])
-            place = f"spark:{table}"
-            engine = shared_engine()
-            some = _measured(engine, engine.engine_of(locate(place)), place, number)
-            found += [line | _shuffled(session, engine, place, line["set"]) for line in some]
-    return found
+            load_spark(session, f"people{number}", [data.resampled(number)])
+        places = {number: f"spark:people{number}" for number in rows}
+        engine = make_engine("spark")
+        found = _measured(engine, places)
+        return [
+            line | _shuffled(session, engine, places[line["rows"]], line["set"]) for line in found
+        ]
 
 
-def _measured(engine: Any, owner: Any, place: str, rows: int) -> list[dict[str, Any]]:
-    """Count the cells of every set: median seconds, and the bytes of what came back."""
-    fetched = _noting_bytes(owner)
+def _measured(engine: Any, places: Mapping[int, str]) -> list[dict[str, Any]]:
+    """Count the cells of every set: the best seconds, and the bytes of what came back."""
+    fetched = _noting_bytes(engine)
     found = []
     for name in SETS:
-        _count(engine, place, name)  # once more: caches fill, Java compiles
-        seconds = []
-        for _ in range(REPEATS):
-            fetched.clear()
-            start = time.perf_counter()
-            counts = _count(engine, place, name)
-            seconds.append(time.perf_counter() - start)
-        found.append(
-            {
-                "set": name,
-                "rows": rows,
-                "seconds": statistics.median(seconds),
-                "bytes": sum(fetched),
-                "cells": len(counts.rows),
-                "file": data.resampled(rows).stat().st_size,
-                "predicted bytes": len(counts.rows) * _bytes_of_cell(counts),
-            }
-        )
+        seconds: dict[int, list[float]] = {number: [] for number in places}
+        counted: dict[int, Any] = {}
+        # Sizes take turns, so that a slow spell and Java's compiling hit all alike.
+        for _ in range(1 + REPEATS):
+            for number, place in places.items():
+                fetched.clear()
+                start = time.perf_counter()
+                counts = _count(engine, place, name)
+                seconds[number].append(time.perf_counter() - start)
+                counted[number] = counts, sum(fetched)
+        for number, (counts, size) in counted.items():
+            found.append(
+                {
+                    "set": name,
+                    "rows": number,
+                    "seconds": min(seconds[number]),
+                    "bytes": size,
+                    "cells": len(counts.rows),
+                    "file": data.resampled(number).stat().st_size,
+                    "predicted bytes": len(counts.rows) * _bytes_of_cell(counts),
+                }
+            )
     return found
 
 
