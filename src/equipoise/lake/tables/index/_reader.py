@@ -60,7 +60,8 @@ class Index:
     ) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
         """Which of some terms the lake has, in ascending order, and how many columns have each."""
         found = self.given(
-            "SELECT term, n FROM frequencies SEMI JOIN asked USING (term) WHERE n > 0 ORDER BY term",
+            "SELECT term, sum(n)::BIGINT AS n FROM frequencies SEMI JOIN asked USING (term) "
+            "GROUP BY term HAVING sum(n) > 0 ORDER BY term",
             {"term": terms},
         )
         return found["term"], found["n"]
