@@ -21,6 +21,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 import contestants
+import engine_repairs
 import explore
 import lake_felt
 import lake_scale
@@ -65,6 +66,7 @@ SECTIONS: dict[str, Callable[[argparse.Namespace], Section]] = {
     "lake_felt": lambda _: lake_felt.section(),
     "million": lambda _: lake_felt.million_section(),
     "engines": lambda _: engines.section(),
+    "engine_repairs": lambda _: engine_repairs.section(),
     "tailoring": lambda _: tailoring.section(),
     "evaluation": lambda _: evaluation.section(),
     "explore": lambda _: explore.section(),

@@ -20,12 +20,19 @@ from equipoise.options.count import CountRequest, ReadOptions, RunOptions
 from equipoise.options.evaluation import EvaluationOptions, FeatureOptions, RunningOptions
 from equipoise.options.measure import MeasureOptions
 from equipoise.options.plan import PlanOptions
-from equipoise.options.search import AcquisitionLimits, SearchRequest
+from equipoise.options.search import AcquisitionLimits, IndexOptions, SearchRequest
 
 ROOT = Path(__file__).parent.parent
 REQUESTS = [
     *(CountRequest, ReadOptions, RunOptions, MeasureOptions, PlanOptions, SearchRequest),
-    *(AcquisitionLimits, RunningOptions, FeatureOptions, EvaluationOptions, AuditOptions),
+    *(
+        AcquisitionLimits,
+        IndexOptions,
+        RunningOptions,
+        FeatureOptions,
+        EvaluationOptions,
+        AuditOptions,
+    ),
 ]
 USED = {
     "measure": [CountRequest, ReadOptions, MeasureOptions],

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from equipoise.engines.duckdb import DuckDBEngine
 from equipoise.engines.profiling import Profile, Profiler
 from equipoise.errors import InputError
+from equipoise.lake.tables import _candidates
 from equipoise.lake.tables._similarity import Parts, Rarity, SearchColumns, compare, value_overlap
 from equipoise.lake.tables._terms import MOST_WORDS, TOKEN, WORD, column_terms, term_number, words
 from equipoise.lake.tables.index import Index, refresh
@@ -146,6 +147,26 @@ def test_as_many_as_asked_for_come_and_the_best_stay_the_best(lake):
         search(lake, profile(QUERY), top=0)
 
 
+@pytest.mark.parametrize("most", [1, 30, 100])
+def test_of_a_large_lake_the_postings_of_the_rarest_terms_are_read(lake, most, monkeypatch):
+    whole = names(search(lake, profile(QUERY), top=4))
+    monkeypatch.setattr(_candidates, "MOST_POSTINGS", most)
+    read = []
+
+    def noted(text, asked, parameters=()):
+        if "FROM postings" in text:
+            read.append(asked["term"])
+        return Index.given(lake, text, asked, parameters)
+
+    monkeypatch.setattr(lake, "given", noted)
+    assert set(names(search(lake, profile(QUERY), top=4))) == set(whole)
+    asked = np.unique(SearchColumns.of(profile(QUERY)).terms.terms)
+    known = dict(zip(*(a.tolist() for a in lake.frequencies(asked)), strict=True))
+    frequencies = sorted(known[int(term)] for term in read[0])
+    assert frequencies == sorted(known.values())[: len(frequencies)]
+    assert sum(frequencies[:-1]) < most <= sum(frequencies)
+
+
 def test_nothing_is_found_for_a_query_that_has_nothing_in_common(lake):
     assert search(lake, profile({"Verb": ["gehen", "kommen"]})) == []
 
@@ -225,6 +246,15 @@ def test_numbers_find_a_table_whose_headers_say_nothing(tmp_path):
         ("weight", "c1"), ("ratio", "c2"), ("age", "c3"),
     }  # fmt: skip
     assert all(m.why.startswith("similar numbers") for m in hits[0].columns)
+
+
+def test_of_many_columns_with_like_numbers_the_nearest_are_compared(tmp_path, monkeypatch):
+    tables = {f"table{i}": {"V1": [str(100 * i + k) for k in range(5)]} for i in range(9)}
+    index = indexed(write(tmp_path / "lake", tables))
+    query = profile({"weight": [str(k) for k in range(0, 1000, 10)]})  # its median is near table5's
+    assert len(search(index, query)) > 3
+    monkeypatch.setattr(_candidates, "MOST_NUMBERS", 1)
+    assert names(search(index, query)) == ["table5"]
 
 
 def test_numbers_alone_do_not_make_named_columns_alike():

@@ -172,12 +172,16 @@ def repair(
     lake
         :class:`~equipoise.lake.lake.Lake`, or its folder, glob or a list of these.
     output
-        Repaired table to write. By default nothing is written.
+        Repaired table to write: a file, or a table of a database such as
+        ``postgresql://user@host/db?table=repaired``, whose base does not leave the database if it is
+        there as well. By default nothing is written.
     plan
         Plan to carry out instead of making one, or the path of one written as JSON; what the lake
         does not have is left out and reported. The columns and limits are those of the plan.
     ledger, plan_file
-        List of changes and plan to write. By default they are next to the output.
+        List of changes and plan to write. By default they are next to the output; of a table of a
+        database the ledger is the table ``…_ledger``, and the plan ``TABLE.plan.json`` in the working
+        folder.
     hash_key
         Secret key for the ledger's hashes, so that rows cannot be guessed from them.
     costs
@@ -219,6 +223,7 @@ def repair(
     from equipoise.lake import loop
     from equipoise.lake.lake import as_lake, take_search
     from equipoise.lake.matching.restriction import refuse_sql
+    from equipoise.lake.repair.destinations import named_places
 
     if options.get("count") is not None:
         raise InputError(
@@ -231,6 +236,9 @@ def repair(
             "table as part of the lake."
         )
     refuse_sql(options.get("sql"))
+    opened = as_lake(lake, progress=progress)
+    if output is not None:  # what cannot be written is refused before any work
+        named_places(output, ledger, opened.engine)
     looking, given = take_search(options)
     limits, left = take(AcquisitionLimits, given)
     columns: dict[str, Any] = {"sensitive_features": sensitive_features, "label": label}
@@ -248,7 +256,7 @@ def repair(
     return loop.repair(
         counts,
         locate(data, **counts.reading.options),
-        as_lake(lake, progress=progress),
+        opened,
         request,
         output,
         plan=made,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import abc
 import collections
 import contextlib
+import functools
 import hashlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -271,13 +272,14 @@ class Database(Filtering):
         request = require_choice(columns, request, take, source.name)
         there = None
         if known.key and not known.carried and take.n:
-            asked = replace(request, missing="group", missing_label="group", weight=None)
-            there = self._counted(source, table, columns, asked)
+            plainly = replace(request, missing="group", missing_label="group", weight=None)
+            there = self._counted(source, table, columns, plainly)
         for limited in (True, False):
             wanted = wanted_cells(take, columns, request, there if limited else None)
             with self._registered(wanted) as name:
+                asked = as_wanted(name, wanted)
                 query = sql.choose_rows(
-                    self.dialect, table, columns, request, name, seed, known=known, located=located
+                    self.dialect, table, columns, request, asked, seed, known=known, located=located
                 )
                 found = self._arrow(source, query, "choosing rows")
             if there is None or not limited or len(found) >= _available(take, there):
@@ -322,11 +324,30 @@ class Database(Filtering):
         """Tell what rows of a table are known by; refuse a key that is not one."""
         if not source.key:
             return Identity()
-        names = [c.name for c in columns]
-        require_names(names, source.key, source.name)
-        query = sql.count_keys(self.dialect, table, source.key)
-        found = self._arrow(source, query, f"checking the key of {source.name}")
-        absent, repeated = (int(found[name][0].as_py()) for name in ("absent", "repeated"))
+        require_names([c.name for c in columns], source.key, source.name)
+        if not self._guarantees_key(source):
+            self._require_key(source, table)
+        return Identity(key=tuple(source.key))
+
+    def _guarantees_key(self, source: Source) -> bool:  # noqa: ARG002
+        """Whether the database itself sees to it that the key of a table is one."""
+        return False
+
+    @functools.cached_property
+    def _checked_keys(self) -> dict[Source, int]:
+        """Tables whose keys were checked, and how many rows they had."""
+        return {}
+
+    def _require_key(self, source: Source, table: str) -> None:
+        """Refuse a key that is not one; a table of as many rows as before is not checked again."""
+        title = f"checking the key of {source.name}"
+        before = self._checked_keys.get(source) if source.data is None else None
+        if before is not None:
+            found = self._arrow(source, f"SELECT count(*) AS n FROM {table} AS input", title)
+            if int(found["n"][0].as_py()) == before:
+                return
+        found = self._arrow(source, sql.count_keys(self.dialect, table, source.key), title)
+        rows, absent, repeated = (int(column[0].as_py()) for column in found.columns)
         if absent or repeated:
             key = ", ".join(source.key)
             raise InputError(
@@ -334,7 +355,8 @@ class Database(Filtering):
                 f"{rows_text(repeated)} with the value of another row; name columns whose values are "
                 "all different, or none."
             )
-        return Identity(key=tuple(source.key))
+        if source.data is None:
+            self._checked_keys[source] = rows
 
 
 def wanted_cells(
@@ -363,6 +385,18 @@ def wanted_cells(
             "below": pa.array(limits, pa.string()),
         }
     )
+
+
+def as_wanted(name: str, cells: pa.Table) -> sql.Wanted:
+    """Tell of a table of cells, which the database has under a name, what helps to choose rows.
+
+    >>> cells = pa.table({"k0": ["F", None], "want": [1, 2], "cell": [0, 1], "below": ["04", "1f"]})
+    >>> as_wanted("cells", cells)
+    Wanted(name='cells', absent=(0,), below='1f')
+    """
+    keys = [n for n in cells.column_names if n.startswith("k")]
+    absent = tuple(i for i, key in enumerate(keys) if cells[key].null_count)
+    return sql.Wanted(name, absent, max(cells["below"].to_pylist(), default=""))
 
 
 def named_places(places: Sequence[Any], known: Identity) -> pa.Table:

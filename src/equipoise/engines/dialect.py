@@ -156,6 +156,10 @@ class Dialect:
         """Read a whole number by its digits, and only others, such as 1e3, as a double."""
         raise NotImplementedError
 
+    def narrowed(self, double: str, column_type: str) -> str:
+        """Write a double as a floating-point number of a type."""
+        raise NotImplementedError
+
     def redated(self, text: str, read: str, write: str) -> str:
         """Write a date in another format; formats are those of strptime."""
         raise NotImplementedError
@@ -275,10 +279,6 @@ class PartsDialect(Dialect):
 
     def rounded(self, text: str, places: int) -> str:
         """Read a text that matches :data:`NUMBER` as an exact number of some decimal places."""
-        raise NotImplementedError
-
-    def narrowed(self, double: str, column_type: str) -> str:
-        """Write a double as a floating-point number of a type."""
         raise NotImplementedError
 
     def day(self, year: str, month: str, day: str) -> str:

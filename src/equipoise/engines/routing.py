@@ -63,7 +63,7 @@ class Routing:
         if self._is_confined:
             raise InputError(f"{source.name} is not a file; only files can be read here.")
         if source.kind not in self._others:
-            self._others[source.kind] = _make(source.kind, self._report)
+            self._others[source.kind] = make_engine(source.kind, self._report)
         return self._others[source.kind]
 
     # -------------------------------------------------------------------- verbs
@@ -165,7 +165,7 @@ class Routing:
         return self.local.skipped(source)
 
 
-def _make(kind: str, report: Reporter) -> Engine:
+def make_engine(kind: str, report: Reporter = silent) -> Engine:
     """Make an engine whose driver is an extra."""
     try:
         if kind == "postgres":

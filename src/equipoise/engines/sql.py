@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 import math
 import struct
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from equipoise.counts.columns import as_number
 from equipoise.counts.reading import Condition, is_plain_type
@@ -200,13 +200,28 @@ def cell_text(d: Dialect, name: str, column_type: str, request: CountRequest) ->
 
 def canonical_row(d: Dialect, columns: Sequence[Column]) -> str:
     """Write a row as one text; the length before each value makes it unambiguous."""
-    return one_text(d, [d.exact(d.identifier(c.name), c.type) for c in columns])
+    return joined(d, [d.exact(d.identifier(c.name), c.type) for c in columns])
 
 
-def one_text(d: Dialect, texts: Sequence[str]) -> str:
-    """Write several texts as one; the length before each makes it unambiguous, and - is a missing one."""
+def joined(d: Dialect, texts: Sequence[str]) -> str:
+    """Write texts, of which some may be null, as one that only they give."""
     parts = [f"coalesce({d.as_text(f'length({t})')} || ':' || {t}, '-')" for t in texts]
     return " || ',' || ".join(parts)
+
+
+class Wanted(NamedTuple):
+    """A table of cells that rows are chosen by, and what is known of it before the query runs.
+
+    It has the exact texts of each cell as ``k0``, ``k1``, …, its number as ``cell``, its rows as ``want``,
+    and as ``below`` the md5 from which on rows with a key need not be looked at: the database then
+    sorts only a few more rows than are wanted.
+    """
+
+    name: str
+    absent: Collection[int] = ()
+    """Numbers of the texts that are null in some cell."""
+    below: str = ""
+    """The largest ``below``; a row with a larger md5 is in no case wanted."""
 
 
 def choose_rows(
@@ -214,7 +229,7 @@ def choose_rows(
     table: str,
     columns: Sequence[Column],
     request: CountRequest,
-    wanted: str,
+    wanted: Wanted,
     seed: int,
     *,
     known: Identity,
@@ -223,10 +238,6 @@ def choose_rows(
     """Choose rows by cell in the order of the md5 of a seed and what a row is known by.
 
     Rows of a view are known by the rows that they are made of, but chosen by what they say.
-
-    ``wanted`` is a table with the exact texts of each cell as ``k0``, ``k1``, …, its number as
-    ``cell``, its rows as ``want``, and as ``below`` the md5 from which on rows with a key need not be
-    looked at: the database then sorts only a few more rows than are wanted.
     """
     types = {c.name: c.type for c in columns}
     names = ", ".join(d.identifier(c.name) for c in columns)
@@ -239,8 +250,11 @@ def choose_rows(
         f"{cell_text(d, name, types[name], request)} AS {cell}"
         for name, cell in zip(request.columns, cells, strict=True)
     )
-    matches = " AND ".join(d.same(f"w.k{i}", f"t.{cell}") for i, cell in enumerate(cells))
-    hashed, few = f"text{mark}", ""
+    matches = " AND ".join(
+        d.same(f"w.k{i}", f"t.{cell}") if i in wanted.absent else f"w.k{i} = t.{cell}"
+        for i, cell in enumerate(cells)
+    )
+    hashed, few, early = f"text{mark}", "", ""
     if known.key and not known.carried:
         few = f" WHERE {d.by_bytes(f'hash{mark}')} < {d.by_bytes(f'below{mark}')}"
     else:  # equal rows are numbered, so that their hashes differ
@@ -256,10 +270,12 @@ def choose_rows(
     text = canonical_row(d, [c for c in columns if c.name in by] or columns)
     order = d.by_bytes(f"hash{mark}")
     digest = d.md5(f"{d.literal(f'{seed}/')} || {hashed}")
+    if few and wanted.below:  # most rows are passed over before they are joined
+        early = f" WHERE {d.by_bytes(digest)} < {d.by_bytes(d.literal(wanted.below))}"
     return (
         f"WITH texts AS (SELECT *, {text} AS text{mark}, {texts} FROM {table} AS input), "
         f"picked AS (SELECT t.*, w.cell AS cell{mark}, w.want AS want{mark}, w.below AS below{mark} "
-        f"FROM texts AS t JOIN {wanted} AS w ON {matches}), "
+        f"FROM (SELECT * FROM texts{early}) AS t JOIN {wanted.name} AS w ON {matches}), "
         f"counted AS (SELECT *{'' if known.key and not known.carried else nth} FROM picked), "
         f"hashed AS (SELECT *, {digest} AS hash{mark}{own} "
         f"FROM counted), placed AS (SELECT *, row_number() OVER "
@@ -269,11 +285,11 @@ def choose_rows(
 
 
 def count_keys(d: Dialect, table: str, key: Sequence[str]) -> str:
-    """Count the rows without a key, and those whose key an earlier row has."""
+    """Count the rows, those without a key, and those whose key an earlier row has."""
     names = [d.identifier(name) for name in key]
     absent = " OR ".join(f"{name} IS NULL" for name in names)
     return (
-        f"SELECT coalesce(sum(CASE WHEN {absent} THEN n END), 0) AS absent, "
+        f"SELECT coalesce(sum(n), 0) AS n, coalesce(sum(CASE WHEN {absent} THEN n END), 0) AS absent, "
         f"coalesce(sum(CASE WHEN NOT ({absent}) THEN n - 1 END), 0) AS repeated "
         f"FROM (SELECT {', '.join(names)}, count(*) AS n FROM {table} AS input "
         f"GROUP BY {', '.join(names)}) AS grouped"

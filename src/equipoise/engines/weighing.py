@@ -31,13 +31,11 @@ class Weighted:
         mark = sql.mark_of(self.columns)
         names = [d.identifier(c.name) for c in self.columns]
         types = {c.name: c.type for c in self.columns}
-        texts = [
-            sql.cell_text(d, name, types[name], self.request) for name in self.request.columns
-        ]
+        texts = [sql.cell_text(d, name, types[name], self.request) for name in self.request.columns]
         weight = f"coalesce(asked.weight{mark}, {d.double(0.0)}) AS {d.identifier(self.name)}"
         shown = ", ".join([*names, weight, *map(d.identifier, carried)])
         return (
-            f"SELECT {shown} FROM (SELECT *, {sql.one_text(d, texts)} AS cell{mark} FROM input) AS told "
+            f"SELECT {shown} FROM (SELECT *, {sql.joined(d, texts)} AS cell{mark} FROM input) AS told "
             f"LEFT JOIN (SELECT * FROM (VALUES {self._lines(d)}) AS listed(key{mark}, weight{mark})) AS asked "
             f"ON asked.key{mark} = told.cell{mark}"
         )
@@ -52,5 +50,5 @@ class Weighted:
 
 
 def _measured(text: str | None) -> str:
-    """Write a text after its length, as :func:`equipoise.engines.sql.one_text` does."""
+    """Write a text after its length, as :func:`equipoise.engines.sql.joined` does."""
     return "-" if text is None else f"{len(text)}:{text}"

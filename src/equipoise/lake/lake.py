@@ -38,6 +38,9 @@ class Lake(Contents):
         or the lake is not a single folder, in the user's cache.
     engine
         Engine that reads the tables, or a function that returns it; DuckDB by default.
+    by
+        Where new and changed tables are profiled: ``"client"``, this machine; or ``"spark"``, the workers
+        of Spark, which must find the files under the same paths.
     refresh
         Whether the index is brought up to date when it is first used.
     progress
@@ -254,9 +257,11 @@ class Lake(Contents):
         plan, base, encoding, delimiter
             As in :meth:`find`; the base must exist.
         output
-            File of the repaired table. With None nothing is written (a dry run).
+            File of the repaired table, or the address of a table of a database. With None nothing is
+            written (a dry run).
         ledger
-            File that lists every change; ``OUTPUT.ledger.parquet`` by default.
+            File or table that lists every change; ``OUTPUT.ledger.parquet`` by default, or beside a
+            table of a database the table ``…_ledger``.
         hash_key
             Key of the hashes in the ledger, so that nobody can guess rows from them.
         **options

@@ -10,6 +10,7 @@ from equipoise.options.declaration import check, option
 
 Dedupe: TypeAlias = Literal["strict", "multiset", "key"]
 OtherColumns: TypeAlias = Literal["convert", "keep", "blank"]
+ProfiledBy: TypeAlias = Literal["client", "spark"]
 
 _GROUP = "Finding rows"
 
@@ -92,6 +93,21 @@ class SearchRequest:
         help="Also ask Valentine, and leave a table open where it prefers another column. Needs "
         "the extra valentine.",
         group=_GROUP,
+    )
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class IndexOptions:
+    """How the tables of a lake are read for its index."""
+
+    by: ProfiledBy = option(
+        "client",
+        help="Where new and changed tables are profiled: on this machine (client), or by the workers of "
+        "Spark, which must find the files under the same paths.",
+        group="Running",
     )
 
     def __post_init__(self) -> None:

@@ -13,7 +13,7 @@ from equipoise.cli.command import CommandGroup
 from equipoise.cli.output import print_result
 from equipoise.errors import InputError
 from equipoise.options.count import ReadOptions
-from equipoise.options.search import SearchRequest
+from equipoise.options.search import IndexOptions, SearchRequest
 from equipoise.plain import Grid
 
 if TYPE_CHECKING:
@@ -37,12 +37,14 @@ def command() -> None:
 Examples:
   equipoise lake index ./lake
   equipoise lake index ./lake 'archive/*.parquet' warehouse.duckdb --index lake.duckdb
+  equipoise lake index /shared/lake spark:warehouse --by spark
 
 Only new and changed tables are read. An interrupted run is continued by the next one. Two runs
 at the same time wait for each other.""",
 )
 @click.argument("lake", nargs=-1, required=True)
 @options.lake
+@options.request(IndexOptions)
 @options.run
 @options.json
 def index(lake: tuple[str, ...], as_json: bool, **given: Any) -> None:

@@ -30,7 +30,7 @@ from equipoise.engines.base import (
 )
 from equipoise.engines.column_types import is_text
 from equipoise.engines.csv.records import NULL
-from equipoise.engines.database import Database, wanted_cells
+from equipoise.engines.database import Database, as_wanted, wanted_cells
 from equipoise.engines.duckdb._conditions import settle
 from equipoise.engines.duckdb._dialect import DIALECT
 from equipoise.engines.duckdb._errors import Unparsed, reason
@@ -154,17 +154,23 @@ class DuckDBEngine(Database):
     @_tidied
     def profile(self, source: Source) -> Profile:
         """Profile the columns of a table, in one pass."""
+        return replace(self.profiler(source).profile(), skipped=self.skipped(source))
+
+    def profiler(self, source: Source, start: int = 0) -> Profiler:
+        """Gather the profile of a table, or of a part of one that begins with the row ``start``."""
         with self._tables.opened(source) as (table, columns), self._session.in_order():
             texts = ", ".join(
                 f"{DIALECT.text(DIALECT.identifier(c.name), c.type)} AS c{i}"
                 for i, c in enumerate(columns)
             )
 
-            def work() -> Profile:
-                profiler = Profiler([c.name for c in columns], [c.type for c in columns])
+            def work() -> Profiler:
+                profiler = Profiler(
+                    [c.name for c in columns], [c.type for c in columns], start=start
+                )
                 for batch in self._session.batches(source, f"SELECT {texts} FROM {table}"):
                     profiler.add(batch.columns)
-                return replace(profiler.profile(), skipped=self.skipped(source))
+                return profiler
 
             return self._session.work(source, work, f"profiling {source.name}")
 
@@ -189,9 +195,11 @@ class DuckDBEngine(Database):
     @_tidied
     def read(self, source: Source, columns: Sequence[str] | None = None) -> pa.Table:
         """Read all rows of a table, or of some of its columns, in their order."""
-        with self._tables.opened(source) as (table, known):
+        # Planning a query for its columns takes as long as reading a small table.
+        described = columns is not None
+        with self._tables.opened(source, described=described) as (table, known):
             wanted = require_names([c.name for c in known], columns, source.name)
-            names = ", ".join(map(DIALECT.identifier, wanted))
+            names = ", ".join(map(DIALECT.identifier, wanted)) if described else "*"
             return self._brought(
                 source, table, lambda t: f"SELECT {names} FROM {t}", "reading rows", in_order=True
             )
@@ -212,7 +220,8 @@ class DuckDBEngine(Database):
             request = require_choice(columns, request, take, source.name)
             known = Identity(numbered=True)
             cells = wanted_cells(take, columns, request)
-            with self._session.registered(cells) as wanted:
+            with self._session.registered(cells) as name:
+                wanted = as_wanted(name, cells)
 
                 def choose(located: bool, table: str) -> str:
                     return sql.choose_rows(

@@ -53,6 +53,29 @@ def table_text(session: Session, source: Source) -> str:
     )
 
 
+# Tables that inherit from another have indexes of their own; partitions share those of the whole.
+_UNIQUE = """
+    WITH named AS (
+        SELECT a.attnum, a.attnotnull FROM pg_attribute AS a
+        WHERE a.attrelid = %s::regclass AND a.attname = ANY(%s)
+    )
+    SELECT 1 FROM pg_index AS i JOIN pg_class AS c ON c.oid = i.indrelid
+    WHERE i.indrelid = %s::regclass AND i.indisunique AND i.indisvalid AND i.indimmediate
+    AND i.indpred IS NULL AND i.indexprs IS NULL AND (SELECT bool_and(attnotnull) FROM named)
+    AND NOT EXISTS (
+        SELECT FROM unnest(i.indkey[0:i.indnkeyatts - 1]) AS own(number)
+        WHERE own.number NOT IN (SELECT attnum FROM named)
+    )
+    AND (c.relkind = 'p' OR NOT EXISTS (SELECT FROM pg_inherits WHERE inhparent = c.oid))
+    LIMIT 1
+"""
+
+
+def is_unique(session: Session, table: str, columns: Sequence[str]) -> bool:
+    """Whether an index keeps the values of columns unique, and none of them can be null."""
+    return bool(session.lines(_UNIQUE, table, list(columns), table))
+
+
 def _no_right(source: Source, table: str, columns: Sequence[str]) -> InputError:
     some = (
         f" You may read {', '.join(columns)}: a view of these columns would do." if columns else ""

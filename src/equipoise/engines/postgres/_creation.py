@@ -122,6 +122,10 @@ def require_free(session: Session, target: Source, *, only_made: bool) -> None:
     known = session.lines("SELECT nspname FROM pg_namespace WHERE nspname = %s", schema)
     if not known:
         raise InputError(f"{target.name} has no schema {schema!r}; create it first.")
+    if len(table.encode()) > _LENGTH:
+        raise InputError(
+            f"{table!r} is longer than the {_LENGTH} bytes that a name has in PostgreSQL; choose a shorter name."
+        )
     for kind, comment in session.lines(_STANDING, schema, table):
         if kind != "r":
             raise InputError(

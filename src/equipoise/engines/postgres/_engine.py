@@ -27,6 +27,7 @@ from equipoise.engines.database import (
 from equipoise.engines.postgres._catalogue import (
     all_tables,
     is_plain,
+    is_unique,
     loose_collations,
     other_types,
     table_text,
@@ -124,6 +125,13 @@ class PostgresEngine(Database):
     def table_text(self, source: Source) -> str:
         """Return the quoted name of a table; refuse one that does not exist or cannot be read."""
         return table_text(self.session(source), source)
+
+    def _guarantees_key(self, source: Source) -> bool:
+        """Whether an index of the table keeps the columns of its key unique, none of which can be null."""
+        if source.kind != "postgres" or source.sql is not None:
+            return False
+        session = self.session(source)
+        return is_unique(session, table_text(session, source), source.key)
 
     @_retried
     def snapshot(self, source: Source) -> str:
@@ -289,7 +297,10 @@ class PostgresEngine(Database):
                 yield table, source.kind == "postgres" and is_plain(session, table)
                 return
             text = table if source.sql is None else sql.over(table, _one_query(source.sql))
-            yield text if source.view is None else sql.over(text, source.view.query(DIALECT)), False
+            if source.view is not None:  # which knows the types that all engines know
+                text, _ = self._with_common_types(session, source, text)
+                text = sql.over(text, source.view.query(DIALECT))
+            yield text, False
 
     # ------------------------------------------------------------------ queries
 
@@ -414,11 +425,8 @@ def _plain_columns(
             moments = as_type(rows, i, pa.timestamp("us", field.type.tz), name)
             rows = rows.set_column(i, field.name, moments)
         if is_foreign and pa.types.is_string(rows.schema.field(i).type):
-            texts = pc.replace_with_mask(
-                rows.column(i),
-                pc.fill_null(pc.match_substring(rows.column(i), "\0"), False),
-                pa.scalar(None, pa.string()),
-            )
+            texts = rows.column(i)
+            texts = pc.if_else(pc.match_substring(texts, "\0"), pa.scalar(None, pa.string()), texts)
             rows = rows.set_column(i, field.name, texts)
     return rows, types
 

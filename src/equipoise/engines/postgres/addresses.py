@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode
 
@@ -48,6 +48,27 @@ def split(address: str) -> tuple[str, dict[str, str]]:
     ours = {name: value for name, value in given if name in _OURS}
     rest = urlencode([(n, v) for n, v in given if n not in _OURS], quote_via=quote)
     return f"{before}?{rest}" if rest else before, ours
+
+
+def table_address(place: str, table: str, but: Collection[str] = ("table", "schema")) -> str:
+    """Return the address of a table of a place, without some parameters of the place.
+
+    >>> table_address("postgresql://ann@host/db?schema=archive&sslmode=require", "archive.people")
+    'postgresql://ann@host/db?sslmode=require&table=archive.people'
+    """
+    before, _, after = place.partition("?")
+    kept = [p for p in after.split("&") if p and p.partition("=")[0] not in but]
+    named = f"table={quote(table, safe='.')}"
+    return f"{before}?{'&'.join([*kept, named])}"
+
+
+def beside(address: str, ending: str) -> str:
+    """Return the address of the table whose name has an ending more.
+
+    >>> beside("postgresql://ann@host/db?table=people&id=number&sslmode=require", "_ledger")
+    'postgresql://ann@host/db?sslmode=require&table=people_ledger'
+    """
+    return table_address(address, f"{split(address)[1]['table']}{ending}", _OURS)
 
 
 def possible_names(name: str) -> list[tuple[str, str]]:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import functools
 from typing import Any
-from urllib.parse import quote
 
 from equipoise.engines.addresses import without_password
 from equipoise.engines.base import MADE
 from equipoise.engines.postgres._engine import PostgresEngine
-from equipoise.engines.postgres.addresses import locate, split
+from equipoise.engines.postgres.addresses import locate, split, table_address
 from equipoise.engines.sources import Source
 from equipoise.engines.stored import stamp
 from equipoise.engines.stores.marks import Mark
@@ -70,7 +69,7 @@ def address_in(place: str, name: str) -> str | None:
     table = split(name)[1].get("table")
     if table is None:
         return None
-    found = _table_address(place, table)
+    found = table_address(place, table)
     return found if without_password(found) == name else None
 
 
@@ -115,16 +114,4 @@ def _asked(source: Source, query: str, times: int) -> tuple[Any, ...]:
 
 
 def _source(place: str, table: str) -> Source:
-    return locate(_table_address(place, table), {})
-
-
-def _table_address(place: str, table: str) -> str:
-    """Return the address of a table of a place.
-
-    >>> _table_address("postgresql://ann@host/db?schema=archive&sslmode=require", "archive.people")
-    'postgresql://ann@host/db?sslmode=require&table=archive.people'
-    """
-    before, _, after = place.partition("?")
-    kept = [p for p in after.split("&") if p and p.partition("=")[0] not in ("table", "schema")]
-    named = f"table={quote(table, safe='.')}"
-    return f"{before}?{'&'.join([*kept, named])}"
+    return locate(table_address(place, table), {})

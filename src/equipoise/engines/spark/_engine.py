@@ -35,8 +35,9 @@ from equipoise.engines.database import (
 from equipoise.engines.profiling import Profile
 from equipoise.engines.sources import Source
 from equipoise.engines.spark._dialect import DIALECT
-from equipoise.engines.spark._errors import explained
+from equipoise.engines.spark._errors import explained, reason
 from equipoise.engines.spark._profiles import profile_frame
+from equipoise.engines.spark._spreading import spread
 from equipoise.engines.spark._types import common_type, in_utc, plain_columns
 from equipoise.errors import (
     InputError,
@@ -50,6 +51,8 @@ from equipoise.scratch import ScratchFolder, make_folder
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+P = TypeVar("P")
+R = TypeVar("R")
 T = TypeVar("T")
 
 _PADDED = "__CHAR_VARCHAR_TYPE_STRING"
@@ -135,6 +138,18 @@ class SparkEngine(Database):
             ship_package(session)
             frame = session.sql(f"SELECT {names} FROM {table} AS input")
             return profile_frame(frame, [(c.name, c.type) for c in columns])
+
+    def spread(self, work: Callable[[P], R], pieces: Sequence[P], title: str) -> list[R]:
+        """Do work for each of some pieces on the workers; return the results in their order."""
+        try:
+            with _quiet():
+                ship_package(self.session)
+                return self._watched(self.session, lambda s: spread(s, work, pieces), title)
+        except PySparkException as error:
+            raise InputError(
+                f"the workers of Spark failed ({reason(str(error))}); they need a Python with duckdb, numpy and pyarrow, "
+                "and what is done is kept for the next run."
+            ) from None
 
     def require_free(self, target: Source, *, only_made: bool = False) -> None:  # noqa: ARG002
         """Refuse a table that exists: were it overwritten, a failure would destroy its rows."""
@@ -319,21 +334,13 @@ class SparkEngine(Database):
 
     @contextlib.contextmanager
     def _explaining(self, source: Source) -> Iterator[None]:
-        # Spark prints hundreds of lines about every error that is explained here, and warns of a
-        # version of pandas, which nothing here uses.
-        logger = logging.getLogger("SQLQueryContextLogger")
-        logged, logger.disabled = logger.disabled, True
         try:
-            with warnings.catch_warnings():
-                warnings.filterwarnings("ignore", module="pyspark")
-                warnings.filterwarnings("ignore", message="PySpark does not yet")
+            with _quiet():
                 yield
         except Exception as error:
             if (said := explained(error, source)) is None:
                 raise
             raise said from None
-        finally:
-            logger.disabled = logged
 
 
 def find_session() -> SparkSession:
@@ -389,7 +396,7 @@ def _quoted(text: str) -> str:
     r"""Quote a text of a statement that takes no expression.
 
     >>> print(_quoted("Ann's table"))
-    'Ann\\u0027s table'
+    'Ann\u0027s table'
     """
     return "'" + text.replace("\\", "\\\\").replace("'", "\\u0027") + "'"
 
@@ -428,3 +435,20 @@ def _tables_beside(session: SparkSession, schema: str, *, views: bool = True) ->
             and (views or not (table.description or "").startswith(MADE))
         )
     return []
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep Spark from printing hundreds of lines about every error, which is explained elsewhere.
+
+    It also warns of a version of pandas, which nothing here uses.
+    """
+    logger = logging.getLogger("SQLQueryContextLogger")
+    logged, logger.disabled = logger.disabled, True
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", module="pyspark")
+            warnings.filterwarnings("ignore", message="PySpark does not yet")
+            yield
+    finally:
+        logger.disabled = logged

@@ -29,3 +29,13 @@ def locate(address: str, options: Mapping[str, Any]) -> Source:
     key = tuple(name for name in ours.get("id", "").split(",") if name)
     found = {**options, "key": key} if key else dict(options)
     return Source(name=address, kind="spark", address=address, table=table, **found)
+
+
+def beside(address: str, ending: str) -> str:
+    """Return the address of the table whose name has an ending more.
+
+    >>> beside("spark:warehouse.people?id=number", "_ledger")
+    'spark:warehouse.people_ledger'
+    """
+    name = split(address)[0]
+    return f"{name[:-1]}{ending}`" if name.endswith("`") else f"{name}{ending}"

@@ -55,15 +55,21 @@ class TableCopies:
         candidate.require_unchanged()
         if not self.holds(candidate):
             return candidate.table.source
-        if candidate.name not in self._sources:
-            source = candidate.table.source
-            rows = self.engine.read(source)
-            rows = rows if self._bytes + rows.nbytes <= _IN_MEMORY else self._filed(rows)
-            self._bytes += rows.nbytes
-            self._sources[candidate.name] = replace(
-                source, kind="frame", data=rows, paths=(), table=None
-            )
+        if not self.has(candidate):
+            self.keep(candidate, self.engine.read(candidate.table.source))
         return self._sources[candidate.name]
+
+    def has(self, candidate: Candidate) -> bool:
+        """Whether there is a copy of a table already."""
+        return candidate.name in self._sources
+
+    def keep(self, candidate: Candidate, rows: pa.Table) -> None:
+        """Keep all rows of a table, as they were read."""
+        rows = rows if self._bytes + rows.nbytes <= _IN_MEMORY else self._filed(rows)
+        self._bytes += rows.nbytes
+        self._sources[candidate.name] = replace(
+            candidate.table.source, kind="frame", data=rows, paths=(), table=None
+        )
 
     def fetch(self, candidate: Candidate, places: Sequence[int]) -> pa.Table:
         """Fetch the rows at some places, located as by the verb of engines."""

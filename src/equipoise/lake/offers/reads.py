@@ -19,6 +19,7 @@ from equipoise.engines.sources import Source
 from equipoise.lake.matching.columns.alignment import Alignment
 from equipoise.lake.matching.columns.target import Wanted
 from equipoise.lake.matching.mapped_table import (
+    MappedView,
     failed_column,
     failed_text,
     mapped_source,
@@ -150,11 +151,13 @@ class Reads:
         asked = self._with_failed(need.request)
         lost = self._lost_cells(need)
         take = _all_of([*((MISSING, *cell) for cell in cells), *lost], need.cells, asked)
-        mapped, engine = self._mapped(candidate), self.engine
         if candidate.profile.rows <= _FEW:
-            mapped = replace(mapped, kind="frame", data=engine.read(mapped), sql=None, view=None)
-            engine = MemoryEngine()
-        found = engine.rows(mapped, asked, take, self.seed, located=True)
+            rows = self._read_whole(candidate)
+            source = replace(candidate.table.source, kind="frame", data=rows, paths=(), table=None)
+            found = MemoryEngine().rows(source, asked, take, self.seed, located=True)
+        else:
+            mapped = self._mapped(candidate)
+            found = self.engine.rows(mapped, asked, take, self.seed, located=True)
         numbers = cells_of_rows(found, take)
         rows = np.bincount(numbers, minlength=len(cells) + len(lost))
         failures: Counter[str] = Counter()
@@ -169,6 +172,18 @@ class Reads:
         starts = np.cumsum([0, *rows[: len(cells)]])
         named = {cell: i for i, cell in enumerate(cells)}
         return ReadTable(named, starts, drawn, dict(failures), outside)
+
+    def _read_whole(self, candidate: Candidate) -> pa.Table:
+        """Read all rows of a table as the base has them; a table that is not copied yet is, with them."""
+        if self.within is not None or self._copies.has(candidate):
+            return self.engine.read(self._mapped(candidate))
+        columns = candidate.profile.columns
+        view = MappedView(candidate.profile, candidate.alignment, self.want, with_copy=True)
+        both = self.engine.read(replace(candidate.table.source, view=view))
+        own = both.num_columns - len(columns)
+        copy = both.select(range(own, both.num_columns))
+        self._copies.keep(candidate, copy.rename_columns([c.name for c in columns]))
+        return both.select(range(own))
 
     def _lost_cells(self, need: Need) -> list[tuple[Value, ...]]:
         """List the cells of rows with a value that fails, or that are outside of the condition.

@@ -24,14 +24,18 @@ if TYPE_CHECKING:
 
 _COMMON = 0.25  # terms in more than this share of the columns do not make a table a candidate
 
+MOST_POSTINGS = 500_000
+"""About how many pairs of a term and a table are read for a query, those of its rarest terms first."""
+
+MOST_NUMBERS = 5_000
+"""How many columns are compared with a column of numbers: those whose medians are nearest to its own."""
+
 
 def find_by_terms(
     index: Index, asked: SearchColumns, rarity: Rarity, most: int, exclude: Collection[str]
 ) -> list[int]:
     """Find the tables that share the most terms with the query, rare terms counting more."""
-    common = rarity.terms[rarity.counts > max(_COMMON * rarity.columns, 10)]
-    # A term that no column has finds no table.
-    rare = np.intersect1d(np.setdiff1d(asked.terms.terms, common), rarity.terms)
+    rare = _rarest(asked.terms.terms, rarity)
     found = index.given(
         """
         WITH scored AS (
@@ -45,6 +49,20 @@ def find_by_terms(
         [list(exclude), most],
     )
     return [int(number) for number in found["id"]]
+
+
+def _rarest(terms: NDArray[np.uint64], rarity: Rarity) -> NDArray[np.uint64]:
+    """Choose the terms by which tables are found: the rarest, which say most, within a limit of reading.
+
+    In a large lake most of what could be read are trigrams of headers that a good part of all tables
+    have. They hardly change which tables are compared closely, where every term counts.
+    """
+    counted = np.isin(rarity.terms, terms)  # a term that no column has finds no table
+    counted &= rarity.counts <= max(_COMMON * rarity.columns, 10)
+    known, counts = rarity.terms[counted], rarity.counts[counted]
+    order = np.argsort(counts, kind="stable")
+    read_before = np.cumsum(counts[order]) - counts[order]
+    return np.sort(known[order[read_before < MOST_POSTINGS]])
 
 
 def find_by_numbers(
@@ -78,22 +96,29 @@ def _of_like_size(
 ) -> dict[str, NDArray[Any]]:
     """Return the columns whose median is between the quartiles of one of the query's columns.
 
-    Where both headers say something, they are compared and not the numbers.
+    Of many such columns those with the nearest medians are returned. Where both headers say something, they are compared and not the numbers.
     """
-    quartiles = [np.quantile(column.quantiles or (), [0.25, 0.75]).tolist() for column in numeric]
-    asked = {
-        "low": np.array([low for low, _ in quartiles]),
-        "high": np.array([high for _, high in quartiles]),
-        "silent": np.array([is_opaque(column.name) for column in numeric], bool),
-    }
+    cuts = [np.quantile(column.quantiles or (), [0.25, 0.5, 0.75]) for column in numeric]
+    low, middle, high = np.array(cuts).T
+    any_silent = any(is_opaque(column.name) for column in numeric)
     return index.given(
-        """
-        SELECT id, snapshot, tables.name, opaque, quantiles FROM numbers JOIN tables USING (id)
+        f"""
+        WITH near AS (
+            SELECT DISTINCT unnest(one, recursive := true) FROM (
+                SELECT unnest(arg_min(
+                    {{'id': id, 'place': place}},
+                    (abs(median - middle), id, place),
+                    {MOST_NUMBERS}
+                )) AS one
+                FROM numbers JOIN asked ON median BETWEEN low AND high
+                WHERE {"true" if any_silent else "opaque"} GROUP BY low, middle, high
+            )
+        )
+        SELECT id, snapshot, tables.name, opaque, quantiles
+        FROM near JOIN numbers USING (id, place) JOIN tables USING (id)
         WHERE snapshot NOT IN (SELECT unnest(?::VARCHAR[])) AND id NOT IN (SELECT unnest(?::BIGINT[]))
-        AND (opaque OR (SELECT bool_or(silent) FROM asked))
-        AND EXISTS (SELECT 1 FROM asked WHERE median BETWEEN low AND high)
         """,
-        asked,
+        {"low": low, "middle": middle, "high": high},
         without,
     )
 

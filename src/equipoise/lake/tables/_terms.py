@@ -73,7 +73,7 @@ def term_number(kind: int, text: str) -> int:
 
 
 def column_terms(column: ColumnProfile) -> dict[int, float]:
-    """Return the terms of a column with their weights.
+    """Return the terms of a column with their weights, in an order that is the same in every process.
 
     The weight of a word is its count in the header, plus one if some value has it. The number of rows
     it is in is ignored: it says more about the size of the table than about its subject.
@@ -85,7 +85,8 @@ def column_terms(column: ColumnProfile) -> dict[int, float]:
     found |= {term_number(TOKEN, word): float(n) for word, n in tokens.items()}
     spaced = f" {' '.join(header)} "
     grams = {spaced[i : i + 3] for i in range(len(spaced) - 2)} if header else set()
-    return found | {term_number(GRAM, gram): 1.0 for gram in grams}
+    found |= {term_number(GRAM, gram): 1.0 for gram in grams}
+    return dict(sorted(found.items()))
 
 
 def terms_of(profile: Profile) -> Terms:

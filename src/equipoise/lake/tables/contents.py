@@ -7,7 +7,7 @@ import hashlib
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from equipoise.engines.addresses import without_password
 from equipoise.engines.base import Engine
@@ -15,7 +15,8 @@ from equipoise.engines.profiling import Profile
 from equipoise.errors import InputError
 from equipoise.lake.tables import catalog
 from equipoise.lake.tables.conditions import FILE_NAME
-from equipoise.lake.tables.index import Index, Refreshed, Table, refresh, sweep
+from equipoise.lake.tables.index import Index, Refreshed, Table, Workers, refresh, sweep
+from equipoise.options.search import ProfiledBy
 from equipoise.progress import Reporter, silent
 from equipoise.scratch import cache_folder
 
@@ -35,12 +36,14 @@ class Contents:
         *,
         index: str | os.PathLike[str] | None = None,
         engine: Engine | Callable[[], Engine] | None = None,
+        by: ProfiledBy = "client",
         refresh: bool = True,
         progress: Reporter = silent,
         waiting: Callable[[], None] = lambda: None,
     ) -> None:
         self.places = catalog.as_places(places)
         self._engine = engine
+        self._by = by
         self.index_path = Path(index) if index is not None else _index_path(self.places)
         self._progress, self._waiting = progress, waiting
         self._refresh_first = refresh
@@ -69,6 +72,7 @@ class Contents:
             self.index_path,
             self.places,
             engine=lambda: self.engine,
+            workers=_spark if self._by == "spark" else None,
             progress=self._progress,
             waiting=self._waiting,
         )
@@ -108,6 +112,13 @@ class Contents:
                         f"{path} is inside the lake and would become one of its tables; write it "
                         "somewhere else."
                     )
+
+
+def _spark() -> Workers:
+    """Return the workers of Spark."""
+    from equipoise.engines.routing import make_engine
+
+    return cast("Workers", make_engine("spark"))
 
 
 def _index_path(places: Sequence[str]) -> Path:

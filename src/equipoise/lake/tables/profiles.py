@@ -65,6 +65,17 @@ def profile_table(entry: CatalogEntry, engine: Engine, snapshot: str | None = No
     )
 
 
+def merged_profile(entry: CatalogEntry, snapshot: str, parts: Sequence[Profiler]) -> Profiled:
+    """Make the profile of a table of those that were gathered of its parts, in their order."""
+    whole, *later = parts
+    for part in later:
+        whole.merge(part)
+    profile = whole.profile()
+    return Profiled(
+        entry=entry, source=entry.source, snapshot=snapshot, profile=profile, about=profile
+    )
+
+
 def _read(source: Source, engine: Engine, *, is_small: bool) -> tuple[Source, Profile]:
     """Profile a table; if single lines make that fail, without these lines."""
     import pyarrow as pa

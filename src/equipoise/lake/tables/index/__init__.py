@@ -9,9 +9,20 @@ apart; the second waits, and then finds nothing left to do.
 
 from __future__ import annotations
 
+from equipoise.lake.tables.index._looking import Workers
 from equipoise.lake.tables.index._reader import Index
 from equipoise.lake.tables.index._records import Table, records_of, table_id
 from equipoise.lake.tables.index._update import Refreshed, load, refresh
 from equipoise.lake.tables.index._working_copy import sweep
 
-__all__ = ["Index", "Refreshed", "Table", "load", "records_of", "refresh", "sweep", "table_id"]
+__all__ = [
+    "Index",
+    "Refreshed",
+    "Table",
+    "Workers",
+    "load",
+    "records_of",
+    "refresh",
+    "sweep",
+    "table_id",
+]

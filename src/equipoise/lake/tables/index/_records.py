@@ -160,12 +160,13 @@ def forget(connection: duckdb.DuckDBPyConnection, files: Sequence[str]) -> None:
 
 
 def store(
-    connection: duckdb.DuckDBPyConnection, files: Sequence[str], looked_at: Sequence[Profiled]
+    connection: duckdb.DuckDBPyConnection,
+    files: Sequence[str],
+    records: Sequence[tuple[pa.Table, pa.Table]],
 ) -> None:
     connection.begin()
     forget(connection, files)
-    if looked_at:
-        tables, columns = records_of(looked_at)
+    for tables, columns in records:
         insert(connection, "tables", tables)
         insert(connection, "columns", columns)
     connection.commit()

@@ -304,10 +304,13 @@ def _write(
     connection.execute(f"ATTACH '{file}' AS made")
     kept = {kind: _kept(kind, merged, len(there)) for kind in _KINDS}
     # Unsorted: numbers are hashes, so that order would help nobody, and long rows take much memory.
+    # To keep the order they come in, DuckDB would write them twice, and leave the first copy as a hole.
+    connection.execute("SET preserve_insertion_order = false")
     for kind, fields in (("tables", TABLES), ("columns", COLUMNS)):
         connection.execute(f"CREATE TABLE made.{kind} {fields}")
         rows = f"{kept[kind]}FROM fresh.{kind}"
         connection.execute(f"INSERT INTO made.{kind} BY NAME FROM ({rows})")
+    connection.execute("SET preserve_insertion_order = true")
     _write_postings(connection, kept["postings"])
     connection.execute(
         f"CREATE TABLE made.numbers AS FROM ({kept['numbers']}SELECT id, place, opaque, "

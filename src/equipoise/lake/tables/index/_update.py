@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,11 +13,19 @@ from typing import Any
 import duckdb
 
 from equipoise.engines.base import Engine
-from equipoise.engines.stores.states import snapshot_of
-from equipoise.errors import EquipoiseError, InputError
+from equipoise.errors import InputError
 from equipoise.lake.tables import catalog
 from equipoise.lake.tables.catalog import CatalogEntry
 from equipoise.lake.tables.index import _records
+from equipoise.lake.tables.index._looking import (
+    Asked,
+    Looked,
+    Workers,
+    look_here,
+    look_there,
+    new_profiles,
+)
+from equipoise.lake.tables.index._records import records_of
 from equipoise.lake.tables.index._segments import (
     Fresh,
     open_index,
@@ -31,12 +40,13 @@ from equipoise.lake.tables.index._working_copy import (
     remove_leftovers,
     working_file,
 )
-from equipoise.lake.tables.profiles import Profiled, profile_table
+from equipoise.lake.tables.profiles import Profiled
 from equipoise.plain import Grid
 from equipoise.progress import Reporter, cancellable, silent
 from equipoise.results import FlatTable, Result
 
 _BATCH = 100  # files per transaction: what a killed run loses at most
+_ROUND = 2_000  # the same on a cluster, which has to be kept busy
 
 
 @dataclass(frozen=True)
@@ -73,13 +83,15 @@ def refresh(
     places: Sequence[str],
     *,
     engine: Engine | Callable[[], Engine],
+    workers: Callable[[], Workers] | None = None,
     progress: Reporter = silent,
     waiting: Callable[[], None] = lambda: None,
 ) -> Refreshed:
     """Update an index: profile new and changed files, forget those that are gone.
 
     An ``engine`` that takes long to load may be given as a function, which is called only if there
-    is something to profile. ``waiting`` is called once if another run holds the lock.
+    is something to profile. With ``workers``, they look at the files, and this process writes what they
+    found into the index. ``waiting`` is called once if another run holds the lock.
     """
     progress("looking for tables", 0)
     unchanged = _unchanged(path, places)
@@ -90,7 +102,7 @@ def refresh(
     if not _is_stale(path, found):
         return Refreshed(0, 0, 0, len(found))
     used = engine() if callable(engine) else engine
-    run = _Update(path, places, used, progress)
+    run = _Update(path, places, used, progress, None if workers is None else workers())
     with locked(path, waiting):
         if written(path) != before:  # the other run may have seen newer files
             found = _files(path, places)
@@ -181,6 +193,7 @@ class _Update:
     places: Sequence[str]
     engine: Engine
     progress: Reporter
+    workers: Workers | None = None
 
     def update(self, found: Mapping[str, CatalogEntry], *, from_scratch: bool) -> Refreshed:
         """Gather what is new, and add it to the index."""
@@ -215,57 +228,55 @@ class _Update:
         stale = [name for name in found if known.get(name) != stamps[name]]
         _records.forget(fresh, [name for name in gathered if name not in found])
         touched = 0
-        for start in range(0, len(stale), _BATCH):
-            names = stale[start : start + _BATCH]
+        batch = _BATCH if self.workers is None else _ROUND
+        for start in range(0, len(stale), batch):
+            names = stale[start : start + batch]
             of = {n: fresh if n in gathered else old for n in names if n in known}
             snapshots = _snapshots_by_file(of)
-            profiled: list[Profiled] = []
-            for i, name in enumerate(names, start):
-                self.progress(f"looking at {name}", i / len(stale))
-                snapshot = _snapshot(found[name])
-                there = of.get(name)
-                is_same = snapshot is not None and snapshots.get(name) == {snapshot}
-                if is_same and there is not None:
-                    touched += 1
-                    profiled += self._known_profiles(there, found[name], snapshot)
-                else:
-                    profiled += self._new_profiles(found[name], snapshot)
-            _records.store(fresh, names, profiled)
+            asked = [Asked(found[n], frozenset(snapshots.get(n, ()))) for n in names]
+            looked = self._look(asked, start, len(stale))
+            again = [
+                profiled
+                for name, snapshot in looked.same.items()
+                for profiled in self._known_profiles(of[name], found[name], snapshot)
+            ]
+            touched += len(looked.same)
+            records = [*looked.records, records_of(again)] if again else looked.records
+            _records.store(fresh, names, records)
         self.progress("writing the index", 1)
         changed = sum(name in known for name in stale)
         same = len(found) - len(stale) + touched
         return Refreshed(len(stale) - changed, changed - touched, len(gone), same)
 
-    def _new_profiles(self, entry: CatalogEntry, snapshot: str | None) -> list[Profiled]:
-        tables = catalog.tables(entry, self.engine)
-        return [profile_table(table, self.engine, snapshot) for table in tables]
+    def _look(self, asked: Sequence[Asked], before: int, of: int) -> Looked:
+        if self.workers is not None:
+            return look_there(asked, self.workers, self.engine, self.progress, before / of)
+        done = itertools.count(before)
+        return look_here(
+            asked, self.engine, lambda n: self.progress(f"looking at {n}", next(done) / of)
+        )
 
     def _known_profiles(
-        self, connection: duckdb.DuckDBPyConnection, entry: CatalogEntry, snapshot: str | None
+        self, connection: duckdb.DuckDBPyConnection | None, entry: CatalogEntry, snapshot: str
     ) -> list[Profiled]:
         """Return what is known of a file whose date has changed but not its content."""
+        if connection is None:
+            return new_profiles(entry, self.engine, snapshot)
         old = _records.read_tables(connection, self.places, entry.name)
         if any(t.skipped.lines for t in old):  # the words of skipped lines are in no profile
-            return self._new_profiles(entry, snapshot)
+            return new_profiles(entry, self.engine, snapshot)
         profiles = _records.read_profiles(connection, [t.id for t in old if t.profiled])
         return [
             Profiled(
                 entry=replace(entry, name=t.name, source=t.source),
                 source=t.source,
-                snapshot=snapshot or "",
+                snapshot=snapshot,
                 profile=profiles.get(t.id),
                 about=profiles.get(t.id),
                 problem=t.problem,
             )
             for t in old
         ]
-
-
-def _snapshot(entry: CatalogEntry) -> str | None:
-    if entry.problem is None:
-        with contextlib.suppress(OSError, EquipoiseError):
-            return snapshot_of(entry.source)
-    return None
 
 
 def _snapshots_by_file(
