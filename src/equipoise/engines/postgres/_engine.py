@@ -292,7 +292,10 @@ class PostgresEngine(Database):
                 yield table, source.kind == "postgres" and is_plain(session, table)
                 return
             text = table if source.sql is None else sql.over(table, _one_query(source.sql))
-            yield text if source.view is None else sql.over(text, source.view.query(DIALECT)), False
+            if source.view is not None:  # which knows the types that all engines know
+                text, _ = self._with_common_types(session, source, text)
+                text = sql.over(text, source.view.query(DIALECT))
+            yield text, False
 
     # ------------------------------------------------------------------ queries
 
