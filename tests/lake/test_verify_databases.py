@@ -563,6 +563,9 @@ def test_a_condition_and_keys_of_rows_and_hashes_hold_together(postgres):
     assert done.plan.delete.n
     assert done.acquired.added
     files = {"plan": "out.plan.json", "ledger": postgres.address("out_ledger"), "hash_key": key}
+    assert Lake("lake").replay(files["ledger"], hash_key=key).ok
+    with pytest.raises(InputError, match="made with a key; leave out the repaired table"):
+        Lake("lake").replay(files["ledger"], repaired=out, hash_key=key)
     changed(postgres, "INSERT INTO out SELECT * FROM people WHERE number = 500")
     assert "does not satisfy the condition" in eq.verify(out, base=base, **files).text()
     changed(postgres, "DELETE FROM out WHERE number IN (500, (SELECT min(number) FROM out))")
