@@ -35,7 +35,7 @@ from equipoise.lake.repair.base import (
 )
 from equipoise.lake.repair.choice import Choice, choose_rows, find_lacks, say_too_few
 from equipoise.lake.repair.destinations import (
-    Places,
+    Destinations,
     Written,
     named_places,
     require_other_tables,
@@ -150,7 +150,7 @@ def _take(
 
 def _write(
     taken: _Taken,
-    places: Places,
+    places: Destinations,
     beside: Mapping[Path, str],
     key: bytes | None,
     progress: Reporter,
@@ -181,7 +181,7 @@ def output_places(
     ledger: str | os.PathLike[str] | None,
     looking: SearchRequest,
     beside: Iterable[Path] = (),
-) -> Places | None:
+) -> Destinations | None:
     """Return where the table and the ledger go; refuse what is read, or is in the lake."""
     if output is None:
         return None
@@ -226,7 +226,7 @@ def _shift(base: BaseRows, added: pa.Table, need: Need, limit: float | None) -> 
 # ------------------------------------------------------------------------------ result
 
 
-def _result(taken: _Taken, places: Places | None, after: Counts) -> Acquired:
+def _result(taken: _Taken, places: Destinations | None, after: Counts) -> Acquired:
     change, prospect, choice = taken.change, taken.prospect, taken.choice
     shares = (_share(part, prospect, choice.need) for part in choice.chosen)
     return Acquired(
