@@ -36,7 +36,7 @@ from equipoise.lake.repair.base import (
 from equipoise.lake.repair.choice import Choice, choose_rows, find_lacks, say_too_few
 from equipoise.lake.repair.destinations import (
     Destinations,
-    Written,
+    WrittenTable,
     named_places,
     require_other_tables,
 )
@@ -154,7 +154,7 @@ def _write(
     beside: Mapping[Path, str],
     key: bytes | None,
     progress: Reporter,
-) -> tuple[Counts, Written]:
+) -> tuple[Counts, WrittenTable]:
     """Write the table and the ledger; return the counts of the table, and what became of the rows."""
     change, prospect, engine = taken.change, taken.prospect, taken.prospect.engine
     progress(f"writing {places.output.name}", 0.8)
