@@ -34,7 +34,7 @@ LEDGER = f"{MADE}: a ledger"
 
 
 @dataclass(frozen=True)
-class Written:
+class WrittenTable:
     """A repaired table that is written, and not yet in place."""
 
     source: Source
@@ -71,7 +71,7 @@ class Destination(Protocol):
 
     def writing(
         self, stay: Part, kept: int, added: pa.Table, engine: Engine
-    ) -> contextlib.AbstractContextManager[Written]:
+    ) -> contextlib.AbstractContextManager[WrittenTable]:
         """Write the rows of a base that stay, as many as are ``kept``, and those that are added.
 
         They are in place when the block ends; after an error nothing has changed.
@@ -107,14 +107,16 @@ class FileDestination:
         require_writable(self.path, engine.writes)
 
     @contextlib.contextmanager
-    def writing(self, stay: Part, kept: int, added: pa.Table, engine: Engine) -> Iterator[Written]:
+    def writing(
+        self, stay: Part, kept: int, added: pa.Table, engine: Engine
+    ) -> Iterator[WrittenTable]:
         """Write the file beside its place, and move it there in the end."""
         types, typed = typed_for(self.path, stay.source, added, engine, added_decide=False)
         parts = [stay, Part(locate(typed))]
         with written_file(parts, types, self.path, engine) as source:
             rows = range(kept, kept + len(added))
             md5s = engine.fetch(source, rows).columns[-1].to_pylist() if rows else []
-            yield Written(source, md5s, rows, _lost(added, typed))
+            yield WrittenTable(source, md5s, rows, _lost(added, typed))
 
     def listing(self, stack: contextlib.ExitStack, engine: Engine) -> Callable[[pa.Table], None]:
         """Reserve the place of the ledger, which is then written beside it."""
@@ -155,7 +157,7 @@ class TableDestination:
         kept: int,  # noqa: ARG002 (rows have no numbers)
         added: pa.Table,
         engine: Engine,
-    ) -> Iterator[Written]:
+    ) -> Iterator[WrittenTable]:
         """Make the table; the rows of a base in the same database do not leave it."""
         parts = [stay, Part(locate(added), foreign=True)]
         with engine.creating(self.table, parts, repaired_comment(stay.source)) as made:
@@ -163,7 +165,7 @@ class TableDestination:
             source = replace(made.source, name=self.table.name)
             lost = _lost(added.drop_columns(list(made.numbered)), last)
             none = [None] * len(added)
-            yield Written(source, last.columns[-1].to_pylist(), none, lost, made.numbered)
+            yield WrittenTable(source, last.columns[-1].to_pylist(), none, lost, made.numbered)
 
     def listing(self, stack: contextlib.ExitStack, engine: Engine) -> Callable[[pa.Table], None]:
         """Return a function that makes the table of the ledger, in the transaction of the first one."""
@@ -184,7 +186,7 @@ def _lost(added: pa.Table, written: pa.Table) -> dict[str, int]:
 # ------------------------------------------------------------------------------- names
 
 
-class Places(NamedTuple):
+class Destinations(NamedTuple):
     """Where a repaired table and its ledger go."""
 
     output: Destination
@@ -203,14 +205,14 @@ class Places(NamedTuple):
 
 def named_places(
     output: str | os.PathLike[str], ledger: str | os.PathLike[str] | None, engine: Engine
-) -> Places:
+) -> Destinations:
     """Return where a repaired table and its ledger go; refuse what cannot be written.
 
     The ledger is beside the table unless it is named: ``OUTPUT.ledger.parquet``, or the table
     ``…_ledger`` of the same database.
     """
     listed = ledger if ledger is not None else ledger_beside(output)
-    places = Places(*(_destination(name, engine) for name in (output, listed)))
+    places = Destinations(*(_destination(name, engine) for name in (output, listed)))
     places.output.require_free(engine, only="")
     # A table of one's own may have such a name by chance, and a ledger is not worth its rows.
     places.ledger.require_free(engine, only=LEDGER)
