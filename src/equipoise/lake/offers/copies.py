@@ -25,8 +25,14 @@ LARGE = 250_000
 _MOST_VALUES = 3_000_000
 """Rows times columns of all tables that are copied; further tables are queried where they are.
 
-A value takes about 30 bytes: in the copy, as the base has it, and as a hash.
+A value takes about 40 bytes: in the copy, as the base has it, and as a hash.
 """
+
+_SMALL = 5_000
+"""Number of rows up to which a query takes longer to be planned than to run."""
+
+_ROOM = {"ample": (1, 1 / 3), "tight": (1 / 3, 0)}
+"""Shares of the room that small tables and others may fill."""
 
 _IN_MEMORY = 64_000_000
 """Bytes of copies in memory; further copies are in files that are mapped into it."""
@@ -42,6 +48,9 @@ class TableCopies:
     """Tables as they were read the first time; see :data:`LARGE` for those that are not copied."""
 
     engine: Engine
+    is_tight: bool = False
+    """Whether memory is needed for the rows of a large base."""
+
     _sources: dict[str, Source] = field(default_factory=dict)
     _held: dict[str, bool] = field(default_factory=dict)
     _values: int = 0
@@ -54,11 +63,12 @@ class TableCopies:
             profile = candidate.profile
             types = [column.type.upper() for column in profile.columns]
             values = profile.rows * len(types)
+            share = _ROOM["tight" if self.is_tight else "ample"][profile.rows > _SMALL]
             # Databases keep their rows to themselves.
             held = (
                 candidate.table.source.kind not in ("postgres", "spark")
                 and profile.rows <= LARGE
-                and self._values + values <= _MOST_VALUES
+                and self._values + values <= share * _MOST_VALUES
                 and all(_SAME_TYPE.fullmatch(kind) for kind in types)
             )
             self._values += values if held else 0
