@@ -25,7 +25,14 @@ from equipoise.options.search import AcquisitionLimits, IndexOptions, SearchRequ
 ROOT = Path(__file__).parent.parent
 REQUESTS = [
     *(CountRequest, ReadOptions, RunOptions, MeasureOptions, PlanOptions, SearchRequest),
-    *(AcquisitionLimits, IndexOptions, RunningOptions, FeatureOptions, EvaluationOptions, AuditOptions),
+    *(
+        AcquisitionLimits,
+        IndexOptions,
+        RunningOptions,
+        FeatureOptions,
+        EvaluationOptions,
+        AuditOptions,
+    ),
 ]
 USED = {
     "measure": [CountRequest, ReadOptions, MeasureOptions],
