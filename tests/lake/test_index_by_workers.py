@@ -103,6 +103,7 @@ def indexed(path, workers=None, places=("lake",), **options):
     return refresh(Path(path), places, engine=shared_engine(), workers=given, **options)
 
 
+@pytest.mark.slow
 def test_workers_give_the_same_index(elsewhere):
     odd_lake()
     assert indexed("a.duckdb") == indexed("b.duckdb", elsewhere)
@@ -116,6 +117,7 @@ def test_workers_give_the_same_index(elsewhere):
     assert not any(str(Path.cwd()) in problem for problem in problems.values())
 
 
+@pytest.mark.slow
 def test_workers_look_only_at_what_is_new_or_changed(elsewhere):
     place = odd_lake()
     indexed("a.duckdb")
@@ -133,6 +135,7 @@ def test_workers_look_only_at_what_is_new_or_changed(elsewhere):
     assert sum(map(len, elsewhere.pieces)) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [1, 3, 700, 5_000])
 def test_a_large_file_is_looked_at_in_parts(elsewhere, monkeypatch, rows):
     Path("lake").mkdir()
@@ -195,6 +198,7 @@ def test_a_file_that_vanishes_meanwhile_is_told_of(elsewhere):
     assert "plain.csv cannot be read" in gone.problem
 
 
+@pytest.mark.slow
 def test_what_only_this_process_can_open_is_not_sent(elsewhere):
     odd_lake()
     store = MemoryFileSystem()
@@ -209,6 +213,19 @@ def test_what_only_this_process_can_open_is_not_sent(elsewhere):
     assert sum(map(len, elsewhere.pieces)) == 11
 
 
+@pytest.mark.slow
+def test_workers_read_delta_tables_in_folders(elsewhere):
+    from deltalake import write_deltalake
+
+    write_deltalake("lake/hires", pa.table({"sex": ["F", None], "age": [1.5, math.nan]}))
+    write_deltalake("lake/hires", pa.table({"sex": ["M"], "age": [-0.0]}), mode="append")
+    indexed("a.duckdb")
+    indexed("b.duckdb", elsewhere)
+    assert everything("b.duckdb") == everything("a.duckdb")
+    assert [each.entry.name for piece in elsewhere.pieces for each in piece] == ["hires"]
+
+
+@pytest.mark.slow
 def test_a_stopped_job_leaves_the_index_and_is_gone_on_with(elsewhere, monkeypatch):
     odd_lake()
     indexed("a.duckdb")

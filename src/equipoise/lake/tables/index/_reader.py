@@ -38,6 +38,17 @@ class Index:
         with self._explained():
             return _records.read_tables(self._connection, self._places)
 
+    def remarked(self) -> list[Table]:
+        """The tables that cannot be read, or only without some lines, in the order of their names."""
+        with self._explained():
+            return _records.read_tables(self._connection, self._places, remarked=True)
+
+    @functools.cached_property
+    def rows(self) -> int:
+        """The number of rows of all tables."""
+        ((rows,),) = self.query("SELECT coalesce(sum(rows), 0)::BIGINT FROM tables")
+        return int(rows)
+
     def profiles(self, ids: Iterable[int]) -> dict[int, Profile]:
         """The profiles of some tables, by number."""
         with self._explained():
