@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import decimal
 import re
+import socket
 import struct
+import tempfile
 import threading
 import time
+from pathlib import Path
+from urllib.parse import unquote
 
 import numpy as np
 import psycopg
@@ -392,6 +397,80 @@ def test_a_terminated_query_is_tried_again_once(people):
     killer.join()
     assert eq.count(address, **ASKED, engine=engine) == expected
     engine.close()
+
+
+class Wire:
+    """A socket that passes everything on to the server, and is cut in the middle of some queries."""
+
+    def __init__(self, folder: Path, server: str, cuts: int) -> None:
+        self.cuts, self._server = cuts, server
+        self._listener = socket.socket(socket.AF_UNIX)
+        self._listener.bind(str(folder / ".s.PGSQL.5432"))
+        self._listener.listen()
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                ours, _ = self._listener.accept()
+                theirs = socket.socket(socket.AF_UNIX)
+                theirs.connect(self._server)
+                for ends in ((ours, theirs), (theirs, ours)):
+                    threading.Thread(target=self._pass_on, args=ends, daemon=True).start()
+
+    def _pass_on(self, one: socket.socket, other: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while data := one.recv(65536):
+                other.sendall(data)
+                if b"COPY (" in data and self.cuts:
+                    self.cuts -= 1
+                    time.sleep(0.3)  # the query runs, and its result is not there yet
+                    one.shutdown(socket.SHUT_RDWR)
+                    other.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        self._listener.close()
+
+
+@pytest.mark.slow
+def test_a_connection_that_is_cut(people):
+    address, _ = people
+    expected = eq.count(address, **ASKED)
+    own = re.search(r"host=([^&]*)", address)[1]
+    with tempfile.TemporaryDirectory() as folder:  # a short name, as sockets need
+        wire = Wire(Path(folder), f"{unquote(own)}/.s.PGSQL.5432", cuts=1)
+        through = address.replace(own, folder)
+        engine = PostgresEngine()
+        assert eq.count(through, **ASKED, sql=SLOW, engine=engine) == expected
+        assert wire.cuts == 0
+        wire.cuts = 2
+        with pytest.raises(eq.EquipoiseError, match="connection to the database was lost"):
+            eq.count(through, **ASKED, sql=SLOW, engine=engine)
+        assert wire.cuts == 0
+        assert eq.count(through, **ASKED, engine=engine) == expected
+        engine.close()
+        wire.close()
+
+
+def test_changes_between_two_queries_of_one_measurement_are_not_seen(people, monkeypatch):
+    address, connection = people
+    asked = {"sensitive_features": ["number"], "label": "hired", "bins": {"number": 3}}
+    expected = eq.count(address, **asked)
+    queries = []
+
+    def arrow(self, query, *rest, arrow=Session.arrow):
+        queries.append(query)
+        found = arrow(self, query, *rest)
+        connection.execute(
+            "INSERT INTO people SELECT 1000 + i, 'x', 'no' FROM generate_series(1, 99) AS t(i)"
+        )
+        return found
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Session, "arrow", arrow)
+        assert eq.count(address, **asked) == expected
+    assert len(queries) > 1
+    assert eq.count(address, **asked).n == 60 + 99 * len(queries)
 
 
 @pytest.mark.slow
