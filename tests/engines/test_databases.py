@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import datetime
 import decimal
 import re
-import socket
 import struct
+import subprocess
+import sys
 import tempfile
 import threading
 import time
-from pathlib import Path
 from urllib.parse import unquote
 
 import numpy as np
@@ -399,57 +398,57 @@ def test_a_terminated_query_is_tried_again_once(people):
     engine.close()
 
 
-class Wire:
-    """A socket that passes everything on to the server, and is cut in the middle of some queries."""
+WIRE = """
+import contextlib, socket, sys, threading, time
+here, server, cuts = sys.argv[1], sys.argv[2], [None] * int(sys.argv[3])
 
-    def __init__(self, folder: Path, server: str, cuts: int) -> None:
-        self.cuts, self._server = cuts, server
-        self._listener = socket.socket(socket.AF_UNIX)
-        self._listener.bind(str(folder / ".s.PGSQL.5432"))
-        self._listener.listen()
-        threading.Thread(target=self._accept, daemon=True).start()
+def pass_on(one, other):
+    with contextlib.suppress(OSError):
+        while data := one.recv(65536):
+            other.sendall(data)
+            if b"COPY (" in data and cuts:
+                cuts.pop()
+                time.sleep(0.3)  # the query runs, and its result is not there yet
+                print("cut", flush=True)
+                for end in (one, other):
+                    end.shutdown(socket.SHUT_RDWR)
 
-    def _accept(self) -> None:
-        with contextlib.suppress(OSError):
-            while True:
-                ours, _ = self._listener.accept()
-                theirs = socket.socket(socket.AF_UNIX)
-                theirs.connect(self._server)
-                for ends in ((ours, theirs), (theirs, ours)):
-                    threading.Thread(target=self._pass_on, args=ends, daemon=True).start()
-
-    def _pass_on(self, one: socket.socket, other: socket.socket) -> None:
-        with contextlib.suppress(OSError):
-            while data := one.recv(65536):
-                other.sendall(data)
-                if b"COPY (" in data and self.cuts:
-                    self.cuts -= 1
-                    time.sleep(0.3)  # the query runs, and its result is not there yet
-                    one.shutdown(socket.SHUT_RDWR)
-                    other.shutdown(socket.SHUT_RDWR)
-
-    def close(self) -> None:
-        self._listener.close()
+listener = socket.socket(socket.AF_UNIX)
+listener.bind(here)
+listener.listen()
+print("ready", flush=True)
+while True:
+    ours, _ = listener.accept()
+    theirs = socket.socket(socket.AF_UNIX)
+    theirs.connect(server)
+    for ends in ((ours, theirs), (theirs, ours)):
+        threading.Thread(target=pass_on, args=ends, daemon=True).start()
+"""
+"""A program that passes everything on to the server, and cuts connections in the middle of some queries."""
 
 
 @pytest.mark.slow
-def test_a_connection_that_is_cut(people):
+@pytest.mark.parametrize("cuts", [1, 2])
+def test_a_connection_that_is_cut(people, cuts):
     address, _ = people
     expected = eq.count(address, **ASKED)
     own = re.search(r"host=([^&]*)", address)[1]
+    engine = PostgresEngine()
     with tempfile.TemporaryDirectory() as folder:  # a short name, as sockets need
-        wire = Wire(Path(folder), f"{unquote(own)}/.s.PGSQL.5432", cuts=1)
-        through = address.replace(own, folder)
-        engine = PostgresEngine()
-        assert eq.count(through, **ASKED, sql=SLOW, engine=engine) == expected
-        assert wire.cuts == 0
-        wire.cuts = 2
-        with pytest.raises(eq.EquipoiseError, match="connection to the database was lost"):
-            eq.count(through, **ASKED, sql=SLOW, engine=engine)
-        assert wire.cuts == 0
-        assert eq.count(through, **ASKED, engine=engine) == expected
-        engine.close()
-        wire.close()
+        ends = [f"{place}/.s.PGSQL.5432" for place in (folder, unquote(own))]
+        command = [sys.executable, "-c", WIRE, *ends, str(cuts)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as wire:
+            assert wire.stdout.readline() == "ready\n"
+            through = address.replace(own, folder)
+            if cuts == 1:
+                assert eq.count(through, **ASKED, sql=SLOW, engine=engine) == expected
+            else:
+                with pytest.raises(eq.EquipoiseError, match="connection to the database was lost"):
+                    eq.count(through, **ASKED, sql=SLOW, engine=engine)
+            assert [wire.stdout.readline() for _ in range(cuts)] == ["cut\n"] * cuts
+            assert eq.count(through, **ASKED, engine=engine) == expected
+            engine.close()
+            wire.kill()
 
 
 def test_changes_between_two_queries_of_one_measurement_are_not_seen(people, monkeypatch):
