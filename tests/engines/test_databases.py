@@ -6,8 +6,12 @@ import datetime
 import decimal
 import re
 import struct
+import subprocess
+import sys
+import tempfile
 import threading
 import time
+from urllib.parse import unquote
 
 import numpy as np
 import psycopg
@@ -392,6 +396,80 @@ def test_a_terminated_query_is_tried_again_once(people):
     killer.join()
     assert eq.count(address, **ASKED, engine=engine) == expected
     engine.close()
+
+
+WIRE = """
+import contextlib, socket, sys, threading, time
+here, server, cuts = sys.argv[1], sys.argv[2], [None] * int(sys.argv[3])
+
+def pass_on(one, other):
+    with contextlib.suppress(OSError):
+        while data := one.recv(65536):
+            other.sendall(data)
+            if b"COPY (" in data and cuts:
+                cuts.pop()
+                time.sleep(0.3)  # the query runs, and its result is not there yet
+                print("cut", flush=True)
+                for end in (one, other):
+                    end.shutdown(socket.SHUT_RDWR)
+
+listener = socket.socket(socket.AF_UNIX)
+listener.bind(here)
+listener.listen()
+print("ready", flush=True)
+while True:
+    ours, _ = listener.accept()
+    theirs = socket.socket(socket.AF_UNIX)
+    theirs.connect(server)
+    for ends in ((ours, theirs), (theirs, ours)):
+        threading.Thread(target=pass_on, args=ends, daemon=True).start()
+"""
+"""A program that passes everything on to the server, and cuts connections in the middle of some queries."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cuts", [1, 2])
+def test_a_connection_that_is_cut(people, cuts):
+    address, _ = people
+    expected = eq.count(address, **ASKED)
+    own = re.search(r"host=([^&]*)", address)[1]
+    engine = PostgresEngine()
+    with tempfile.TemporaryDirectory() as folder:  # a short name, as sockets need
+        ends = [f"{place}/.s.PGSQL.5432" for place in (folder, unquote(own))]
+        command = [sys.executable, "-c", WIRE, *ends, str(cuts)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as wire:
+            assert wire.stdout.readline() == "ready\n"
+            through = address.replace(own, folder)
+            if cuts == 1:
+                assert eq.count(through, **ASKED, sql=SLOW, engine=engine) == expected
+            else:
+                with pytest.raises(eq.EquipoiseError, match="connection to the database was lost"):
+                    eq.count(through, **ASKED, sql=SLOW, engine=engine)
+            assert [wire.stdout.readline() for _ in range(cuts)] == ["cut\n"] * cuts
+            assert eq.count(through, **ASKED, engine=engine) == expected
+            engine.close()
+            wire.kill()
+
+
+def test_changes_between_two_queries_of_one_measurement_are_not_seen(people, monkeypatch):
+    address, connection = people
+    asked = {"sensitive_features": ["number"], "label": "hired", "bins": {"number": 3}}
+    expected = eq.count(address, **asked)
+    queries = []
+
+    def arrow(self, query, *rest, arrow=Session.arrow):
+        queries.append(query)
+        found = arrow(self, query, *rest)
+        connection.execute(
+            "INSERT INTO people SELECT 1000 + i, 'x', 'no' FROM generate_series(1, 99) AS t(i)"
+        )
+        return found
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Session, "arrow", arrow)
+        assert eq.count(address, **asked) == expected
+    assert len(queries) > 1
+    assert eq.count(address, **asked).n == 60 + 99 * len(queries)
 
 
 @pytest.mark.slow

@@ -101,6 +101,7 @@ class DuckDBEngine(Database):
         "standard input": "-, as any of these files",
         "frame": "pandas, polars, Arrow",
         "DuckDB relation": "on its own connection",
+        "ibis table": "of its backend duckdb, in Python",
         "SQL": "over any of these, called input",
     }
     writes: ClassVar[tuple[str, ...]] = tuple(_COPY_OPTIONS)

@@ -79,6 +79,7 @@ class PostgresEngine(Database):
     reads: ClassVar[Mapping[str, str]] = {
         "PostgreSQL table": "postgresql://user@host/database?table=schema.table, also a view",
         "psycopg connection": "(connection, 'schema.table') in Python",
+        "ibis table": "of its backend postgres, in Python",
         "frame": "pandas, polars, Arrow; sent to the server",
         "SQL": "that of PostgreSQL, over a table called input",
     }
@@ -289,7 +290,8 @@ class PostgresEngine(Database):
         """Yield the text of a table as it is stored, and whether it is a plain table."""
         with self._input(session, source) as table:
             if source.sql is None and source.view is None:
-                yield table, source.kind == "postgres" and is_plain(session, table)
+                is_table = source.kind == "postgres" and source.query is None
+                yield table, is_table and is_plain(session, table)
                 return
             text = table if source.sql is None else sql.over(table, _one_query(source.sql))
             if source.view is not None:  # which knows the types that all engines know
@@ -319,7 +321,7 @@ class PostgresEngine(Database):
     @contextlib.contextmanager
     def _input(self, session: Session, source: Source) -> Iterator[str]:
         if source.kind == "postgres":
-            yield table_text(session, source)
+            yield table_text(session, source) if source.query is None else f"({source.query})"
             return
         with self._uploaded(session, source.data, source.name) as name:
             yield name

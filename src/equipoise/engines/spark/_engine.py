@@ -67,6 +67,7 @@ class SparkEngine(Database):
     reads: ClassVar[Mapping[str, str]] = {
         "Spark table": "spark:catalog.schema.table, also a view",
         "Spark DataFrame": "in Python, on its own session",
+        "ibis table": "of its backend pyspark, in Python",
         "frame": "pandas, polars, Arrow; sent to Spark",
         "SQL": "that of Spark, over a table called input",
     }
