@@ -237,6 +237,8 @@ def repair(
         )
     refuse_sql(options.get("sql"))
     opened = as_lake(lake, progress=progress)
+    if plan is not None:
+        _refuse_overwriting(plan, output, ledger, plan_file)
     if output is not None:  # what cannot be written is refused before any work
         named_places(output, ledger, opened.engine)
     looking, given = take_search(options)
@@ -244,7 +246,6 @@ def repair(
     columns: dict[str, Any] = {"sensitive_features": sensitive_features, "label": label}
     made = None
     if plan is not None:
-        _refuse_overwriting(plan, output, ledger, plan_file)
         made = _given_plan(plan, {**left, **columns, "costs": costs})
         counts, request = made.counts, made.request
     else:
