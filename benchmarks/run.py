@@ -5,6 +5,8 @@
     python benchmarks/run.py --rows 100000000       another size of the large table
     python benchmarks/run.py --write                and write them into RESULTS.md
 
+MILLION_TABLES=100000 makes the index of `million` smaller.
+SCALE_SHARE=0.1 makes the tables of `scale` ten times smaller.
 QUICK_PLANS=ours leaves the other contestants of `quick_plans` out, which take three quarters of an hour.
 
 The exit code is 1 when a bar is missed.
@@ -28,6 +30,7 @@ import lake_scale
 import lattice
 import machine
 import quick_plans
+import scale
 import startup
 import tailoring
 import ugen
@@ -67,6 +70,7 @@ SECTIONS: dict[str, Callable[[argparse.Namespace], Section]] = {
     "million": lambda _: lake_felt.million_section(),
     "engines": lambda _: engines.section(),
     "engine_repairs": lambda _: engine_repairs.section(),
+    "scale": lambda asked: scale.section(write=asked.write),
     "tailoring": lambda _: tailoring.section(),
     "evaluation": lambda _: evaluation.section(),
     "explore": lambda _: explore.section(),

@@ -11,7 +11,7 @@ from equipoise.options.count import CountRequest, ReadOptions, RunOptions
 from equipoise.options.evaluation import EvaluationOptions, FeatureOptions, RunningOptions
 from equipoise.options.measure import MeasureOptions
 from equipoise.options.plan import PlanOptions
-from equipoise.options.search import AcquisitionLimits, SearchRequest
+from equipoise.options.search import AcquisitionLimits, IndexOptions, SearchRequest
 from equipoise.plain import Grid
 
 USES: dict[str, tuple[type, ...]] = {
@@ -19,6 +19,7 @@ USES: dict[str, tuple[type, ...]] = {
     "any run": (RunOptions,),
     "measuring": (MeasureOptions,),
     "planning": (PlanOptions,),
+    "indexing a lake": (IndexOptions,),
     "searching a lake": (SearchRequest,),
     "taking rows": (AcquisitionLimits,),
     "audit forms": (AuditOptions,),

@@ -64,7 +64,9 @@ def content(path=PATH, places=("lake",)):
         words = sorted((names[number], *rest) for number, *rest in terms)
         found = Counter((number, term) for number, _, term, _ in terms)
         assert found == {(i, t): n for t, i, n in index.query("SELECT term, id, n FROM postings")}
-        every = index.query("SELECT term, n FROM frequencies WHERE n > 0")
+        every = index.query(
+            "SELECT term, sum(n)::BIGINT FROM frequencies GROUP BY term HAVING sum(n) > 0"
+        )
         assert Counter(term for _, _, term, _ in terms) == dict(every)
         assert index.counts == (len(tables), sum(len(p.columns) for p in profiles.values()))
         return [(t.name, t.snapshot, t.rows, t.problem, profiles.get(t.id)) for t in tables], words

@@ -39,8 +39,9 @@ from equipoise.lake.verify.checks import _largest_ub, verify
 from equipoise.lake.verify.rows import _surplus
 from equipoise.lake.verify.tables import ListedRow
 from equipoise.lake.verify.verification import CheckOutcome, Verification
-from equipoise.lake.verify.views import ComparedRows, Comparison
+from equipoise.lake.verify.views import ComparedRows, RowComparison
 from equipoise.values import MISSING
+from held_values import VALUES, readings
 from written import write_rows
 
 ENGINES = {name: engines()[name]() for name in ("duckdb", "memory")}
@@ -1098,7 +1099,7 @@ ALIKE = [
     ("BIGINT", ["39", "39.0", "3.9e1", "+39", "039"], ["39_0", " 39", "40", "1/2", "", "39.4"]),
     ("DOUBLE", ["0.1", "1e-1", "00.1"], ["0.10000000149", "x", "3fb999999999999a"]),
     ("DOUBLE", ["0", "-0.0"], ["-1", "~0"]),
-    ("FLOAT", ["0.1", "0.10000000149011612"], ["0.11", "1e99"]),
+    ("FLOAT", ["0.1", "0.10000000149011612"], ["0.11", "1e99", "x", "-1e99"]),
     ("DOUBLE", ["nan", "", None], ["inf", "-inf", "0"]),
     ("BIGINT", ["9007199254740993"], ["9007199254740992", "9007199254740993.5"]),
     ("DECIMAL(9,2)", ["1.5", "1.50"], ["1.51", "1.5.0", "15"]),
@@ -1107,7 +1108,7 @@ ALIKE = [
 
 @pytest.mark.parametrize(("kind", "alike", "apart"), ALIKE)
 def test_texts_are_alike_when_they_say_the_same_as_a_column_of_another_type(kind, alike, apart):
-    view = ComparedRows(Comparison((Column("x", "VARCHAR"),), {"x": kind}))
+    view = ComparedRows(RowComparison((Column("x", "VARCHAR"),), {"x": kind}))
     table = pa.table({"x": pa.array([*alike, *apart], pa.string())})
     hashes = DUCKDB.read(replace(locate(table), view=view))["compared"].to_pylist()
     assert len(set(hashes[: len(alike)])) == 1
@@ -1129,7 +1130,7 @@ def test_values_and_texts_of_them_have_one_hash(column, texts):
     kinds = [DUCKDB.schema(locate(table))[0].type for table in (typed, written)]
     found = [
         DUCKDB.read(
-            replace(locate(table), view=ComparedRows(Comparison((Column("x", a),), {"x": b})))
+            replace(locate(table), view=ComparedRows(RowComparison((Column("x", a),), {"x": b})))
         )
         for table, a, b in ((typed, *kinds), (written, *kinds[::-1]))
     ]
@@ -1152,3 +1153,22 @@ def test_any_value_changed_anywhere_in_the_repaired_table_is_found(place, column
     assert found.ok == (was == becomes)
     if not found.ok:
         assert f"ow {place} of repaired.csv" in sentence(found, "added")
+
+
+def test_many_values_are_read_as_few_are(monkeypatch):
+    base = tables.CheckedTable(
+        "base", locate(VALUES), DUCKDB, DUCKDB.schema(locate(VALUES)), None, None, "", None
+    )
+    few = {c.name: readings(columns.HeldValues(base, c)) for c in base.columns}
+    monkeypatch.setattr(columns, "_MANY", 0)
+    many = {c.name: readings(columns.HeldValues(base, c)) for c in base.columns}
+    assert many == few
+    assert [name for name, (kind, _) in few.items() if not kind] == [
+        "own",
+        "mixed",
+        "marked",
+        "words",
+    ]
+    held = columns.HeldValues(base, base.columns[0])
+    monkeypatch.setattr(columns, "_MANY", 10)
+    assert held.known({"1.5": 1, "O'Brien": 2}) == {"1.5"}

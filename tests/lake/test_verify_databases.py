@@ -6,6 +6,8 @@ import contextlib
 import hmac
 import json
 import uuid
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import psycopg
@@ -17,12 +19,17 @@ import equipoise as eq
 import servers
 from equipoise.cli.app import run
 from equipoise.counts import CountRequest, Counts
-from equipoise.engines.base import Part
+from equipoise.engines.base import Column, Part
 from equipoise.engines.postgres import PostgresEngine
 from equipoise.engines.routing import shared_engine
 from equipoise.engines.sources import locate
 from equipoise.errors import InputError, SourceNotFound
+from equipoise.lake.lake import Lake
 from equipoise.lake.repair.ledger import ledger_table, stored_ledger
+from equipoise.lake.verify import columns
+from equipoise.lake.verify.tables import CheckedTable
+from equipoise.lake.verify.views import ComparedRows, RowComparison
+from held_values import VALUES, readings
 
 ASKED = {"sensitive_features": ["sex"], "label": "hired"}
 KINDS = {
@@ -45,6 +52,7 @@ TABLES = ("base", "repaired", "ledger")
 @pytest.fixture(autouse=True)
 def _here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
 def person(number, sex, hired):
@@ -464,3 +472,162 @@ def test_a_repair_of_spark_and_files_is_verified(spark):
     assert broken(repair.verified()) == []
     other = [repair.rows[0] | {"pay": 77.0}, *repair.rows[1:]]
     assert repair.change("repaired", other) == ["kept", "added"]
+
+
+# ------------------------------------------------------------------------- made and replayed
+
+
+def changed(postgres, query):
+    with psycopg.connect(postgres.address_of_all) as connection:
+        connection.execute(query.encode())
+
+
+@pytest.fixture
+def repaired(postgres):
+    """A table of PostgreSQL, repaired with rows of a file and of another table."""
+    sizes = {("Male", "yes"): 30, ("Male", "no"): 10, ("Female", "yes"): 10, ("Female", "no"): 30}
+    cells = [cell for cell, n in sizes.items() for _ in range(n)]
+    postgres.put("people", table_of([person(i, *cell) for i, cell in enumerate(cells)]))
+    more = [cell for cell in sizes for _ in range(8)]
+    Path("lake").mkdir()
+    pq.write_table(
+        table_of([person(1000 + i, *cell) for i, cell in enumerate(more)]), "lake/more.parquet"
+    )
+    changed(postgres, "CREATE SCHEMA archive")
+    postgres.put("archive.old", table_of([person(2000 + i, *cell) for i, cell in enumerate(more)]))
+    lake = ["lake", f"{postgres.address_of_all}&schema=archive"]
+    how = {
+        "tolerance": 0.1,
+        "allow": "both",
+        "cost_delete": {"sex=Male": 0.3},
+        "max_share_per_source": 0.6,
+    }
+    done = eq.repair(
+        postgres.address("people"), Lake(lake), postgres.address("out"), **ASKED, **how
+    )
+    assert done.verification.ok, done.verification.text()
+    assert done.plan.delete.n
+    assert {share.name[-3:] for share in done.acquired.shares} == {"uet", "old"}
+    return postgres, lake
+
+
+@pytest.mark.slow
+def test_a_repair_in_a_database_is_verified_and_replayed_from_the_shell(repaired, capsys):
+    postgres, lake = repaired
+    out, ledger = postgres.address("out"), postgres.address("out_ledger")
+    files = ["--base", postgres.address("people"), "--plan", "out.plan.json", "--ledger", ledger]
+    assert run(["verify", out, *files]) == 0
+    assert run(["lake", "replay", ledger, *lake, "--repaired", out]) == 0
+    assert "from 2 tables, and match the ledger" in capsys.readouterr().out
+    changed(postgres, "UPDATE out SET pay = pay + 1 WHERE number BETWEEN 1000 AND 1999")
+    assert run(["verify", out, *files]) == 1
+    assert run(["lake", "replay", ledger, *lake, "--repaired", out]) == 1
+    assert (
+        "does not have all rows that the ledger lists from more.parquet" in capsys.readouterr().out
+    )
+
+
+@pytest.mark.slow
+def test_a_source_in_a_database_that_changed_or_has_gone_is_told(repaired):
+    postgres, lake = repaired
+    ledger = postgres.address("out_ledger")
+    changed(postgres, "INSERT INTO archive.old SELECT 9, 'w', 'yes', 1, 'new'")
+    (said,) = Lake(lake).replay(ledger).problems
+    assert "has changed since, but the" in said
+    changed(postgres, "UPDATE archive.old SET pay = -1")
+    (said,) = Lake(lake).replay(ledger).problems
+    assert "differ from the ledger" in said
+    assert "which does not exist" in said
+    (said,) = Lake(lake[:1]).replay(ledger).problems
+    assert "is no longer in the lake" in said
+    with pytest.raises(SourceNotFound, match="Did you mean 'out_ledger'"):
+        Lake(lake[:1]).replay(postgres.address("out_legder"))
+    with pytest.raises(InputError, match="is not a ledger: it has no column 'action'"):
+        Lake(lake[:1]).replay(postgres.address("people"))
+
+
+@pytest.mark.slow
+def test_a_condition_and_keys_of_rows_and_hashes_hold_together(postgres):
+    sizes = {("Male", "yes"): 9, ("Male", "no"): 3, ("Female", "yes"): 3, ("Female", "no"): 9}
+    cells = [cell for cell, n in sizes.items() for _ in range(n)]
+    rows = [person(i, *cell) for i, cell in enumerate(cells)]
+    postgres.put("people", table_of([*rows, person(500, "Male", "no")]))
+    Path("lake").mkdir()
+    more = table_of([person(100 + i, *cell) for i, cell in enumerate(cells)])
+    pq.write_table(more, "lake/more.parquet")
+    base, key = postgres.address("people", "&id=number"), b"secret"
+    how = {"tolerance": 0.1, "allow": "both", "cost_delete": {"sex=Male": 0.3}, "where": "pay < 60"}
+    out = postgres.address("out")
+    done = eq.repair(base, Lake("lake"), out, **ASKED, **how, hash_key=key)
+    assert done.verification.ok, done.verification.text()
+    assert done.plan.delete.n
+    assert done.acquired.added
+    files = {"plan": "out.plan.json", "ledger": postgres.address("out_ledger"), "hash_key": key}
+    assert Lake("lake").replay(files["ledger"], hash_key=key).ok
+    with pytest.raises(InputError, match="made with a key; leave out the repaired table"):
+        Lake("lake").replay(files["ledger"], repaired=out, hash_key=key)
+    changed(postgres, "INSERT INTO out SELECT * FROM people WHERE number = 500")
+    assert "does not satisfy the condition" in eq.verify(out, base=base, **files).text()
+    changed(postgres, "DELETE FROM out WHERE number IN (500, (SELECT min(number) FROM out))")
+    assert "kept" in broken(eq.verify(out, base=base, **files))
+
+
+def require_readings(database, monkeypatch, names):
+    values = VALUES.select(names)
+    database.put("texts", values)
+    engine, files = shared_engine(), locate(values)
+    there = locate(database.address("texts"))
+    kinds = []
+    for source, most in ((files, 1000), (there, 0)):
+        monkeypatch.setattr(columns, "_MANY", most)
+        schema = engine.schema(source)
+        table = CheckedTable("texts", source, engine, schema, None, None, "", None)
+        kinds.append({c.name: readings(columns.HeldValues(table, c)) for c in schema})
+    assert kinds[0] == kinds[1]
+
+
+def test_values_of_a_database_are_read_as_those_of_files(postgres, monkeypatch):
+    require_readings(postgres, monkeypatch, VALUES.column_names)
+
+
+@pytest.mark.spark
+def test_values_of_spark_are_read_as_those_of_files(spark, monkeypatch):
+    require_readings(spark, monkeypatch, ["comma", "moments", "words"])
+
+
+def require_meanings(database):
+    """Texts, and what other types mean, are hashed alike on every engine."""
+    texts = [
+        "39",
+        "39.0",
+        "+39",
+        "3.9e1",
+        "0.1",
+        "1e-1",
+        "",
+        "nan",
+        "inf",
+        "-0.0",
+        "x",
+        "1.50",
+        None,
+    ]
+    database.put("texts", pa.table({"x": pa.array(texts, pa.string())}))
+    engine = shared_engine()
+    there, here = locate(database.address("texts")), locate(pa.table({"x": texts}))
+    for other in ("BIGINT", "DOUBLE", "FLOAT", "DECIMAL(9,2)", "VARCHAR", "DATE"):
+        view = ComparedRows(RowComparison((Column("x", "VARCHAR"),), {"x": other}))
+        found = [
+            Counter(engine.read(replace(source, view=view))["compared"].to_pylist())
+            for source in (there, here)
+        ]
+        assert found[0] == found[1], other
+
+
+def test_meanings_are_those_of_files(postgres):
+    require_meanings(postgres)
+
+
+@pytest.mark.spark
+def test_meanings_in_spark_are_those_of_files(spark):
+    require_meanings(spark)

@@ -349,7 +349,7 @@ def write_weights(
         return weighed
     if (target.address, target.table) == (source.address, source.table):
         raise InputError(f"{source.name} is the table itself; write to a table of another name.")
-    engine.require_free(target, only_made=True)
+    engine.require_free(target, only=MADE)
     with engine.creating(target, [part], f"{MADE}: weights of {source.name}"):
         return weighed
 

@@ -291,7 +291,7 @@ def verify(
     *,
     base: Any,
     plan: str | os.PathLike[str],
-    ledger: str | os.PathLike[str],
+    ledger: Any,
     hash_key: bytes | None = None,
     encoding: str | None = None,
     delimiter: str | None = None,
@@ -304,8 +304,10 @@ def verify(
     ----------
     repaired, base
         Repaired table, and the table it was made from.
-    plan, ledger
-        Files of the plan and of the changes.
+    plan
+        File of the plan.
+    ledger
+        File or address of the list of changes.
     hash_key
         Secret key, if the ledger's hashes are keyed.
     encoding, delimiter
@@ -313,7 +315,9 @@ def verify(
     engine, progress
         As in :func:`count`.
 
-    The base is read as it was when the plan was made, with the same condition.
+    The base is read as it was when the plan was made, with the same condition. Rows are counted, hashed
+    and compared where they are: of a table in a database only the rows that the ledger lists are
+    fetched. Both tables must stay as they are meanwhile.
     """
     from equipoise.datasets.lookup import locate
     from equipoise.lake.verify import checks as checker

@@ -178,10 +178,10 @@ class Engine(Protocol):
         Places that the table does not have are ignored.
         """
 
-    def require_free(self, target: Source, *, only_made: bool = False) -> None:
+    def require_free(self, target: Source, *, only: str = "") -> None:
         """Refuse the name of a table of a database under which none can be made.
 
-        With ``only_made``, a table of that name must have a comment that begins with :data:`MADE`.
+        A table of that name, if there is one, must have a comment that begins with ``only``.
         """
 
     def creating(

@@ -228,6 +228,11 @@ class Dialect:
         """Write a table with a column ``word`` of many words without commas, as one literal."""
         raise NotImplementedError
 
+    def joined(self, texts: Iterable[str]) -> str:
+        """Write texts, of which some may be null, as one text that no others give."""
+        parts = [f"coalesce({self.as_text(f'length({t})')} || ':' || {t}, '-')" for t in texts]
+        return " || ',' || ".join(parts)
+
     def md5(self, text: str) -> str:
         """Write the MD5 of a text as 32 hexadecimal digits."""
         return f"md5({text})"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from equipoise.counts import Condition
 from equipoise.engines.base import Column, require_names
 from equipoise.engines.column_types import is_text
+from equipoise.engines.comparisons import WHOLE, compared, trimmed
 from equipoise.engines.conditions import (
     KINDS,
     Meaningless,
@@ -22,7 +23,6 @@ from equipoise.engines.conditions import (
     typings,
 )
 from equipoise.engines.dialect import PartsDialect
-from equipoise.engines.sql import WHOLE, compared, trimmed
 from equipoise.engines.translation import translated
 from equipoise.errors import InputError
 from equipoise.values import MISSING_MARKS

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from equipoise.engines.base import Part
-from equipoise.engines.database import rows_but
+from equipoise.engines.choices import rows_but
 from equipoise.engines.duckdb import DuckDBEngine
 from equipoise.errors import InputError, MissingDependency
 from equipoise.progress import Reporter, silent
@@ -118,9 +118,9 @@ class Routing:
         """Fetch the rows at some places."""
         return self.engine_of(source).fetch(source, places)
 
-    def require_free(self, target: Source, *, only_made: bool = False) -> None:
+    def require_free(self, target: Source, *, only: str = "") -> None:
         """Refuse the name of a table of a database under which none can be made."""
-        self.engine_of(target).require_free(target, only_made=only_made)
+        self.engine_of(target).require_free(target, only=only)
 
     def creating(
         self, target: Source, parts: Sequence[Part], comment: str = ""

@@ -9,7 +9,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from equipoise.counts.columns import as_number
-from equipoise.counts.reading import Condition, is_plain_type
 from equipoise.engines.base import Column, Identity, location_names
 from equipoise.engines.column_types import is_float, is_text, is_whole
 from equipoise.values import as_value
@@ -200,16 +199,10 @@ def cell_text(d: Dialect, name: str, column_type: str, request: CountRequest) ->
 
 def canonical_row(d: Dialect, columns: Sequence[Column]) -> str:
     """Write a row as one text; the length before each value makes it unambiguous."""
-    return joined(d, [d.exact(d.identifier(c.name), c.type) for c in columns])
+    return d.joined([d.exact(d.identifier(c.name), c.type) for c in columns])
 
 
-def joined(d: Dialect, texts: Sequence[str]) -> str:
-    """Write texts, of which some may be null, as one that only they give."""
-    parts = [f"coalesce({d.as_text(f'length({t})')} || ':' || {t}, '-')" for t in texts]
-    return " || ',' || ".join(parts)
-
-
-class Wanted(NamedTuple):
+class WantedCells(NamedTuple):
     """A table of cells that rows are chosen by, and what is known of it before the query runs.
 
     It has the exact texts of each cell as ``k0``, ``k1``, …, its number as ``cell``, its rows as ``want``,
@@ -229,7 +222,7 @@ def choose_rows(
     table: str,
     columns: Sequence[Column],
     request: CountRequest,
-    wanted: Wanted,
+    wanted: WantedCells,
     seed: int,
     *,
     known: Identity,
@@ -423,7 +416,9 @@ def fingerprint(d: Dialect, table: str, columns: Sequence[Column]) -> str:
     The sum does not depend on the order of the rows, which tables of a database do not have.
     """
     hashed = d.md5_bits(d.md5(canonical_row(d, columns)))
-    return f"SELECT count(*) AS n, {d.as_text(f'sum({hashed})')} AS total FROM {table} AS input"
+    # Inside, since Spark adds up nothing that it calls a method of Java for, as for floating-point numbers.
+    bits = f"SELECT {hashed} AS bits FROM {table} AS input"
+    return f"SELECT count(*) AS n, {d.as_text('sum(bits)')} AS total FROM ({bits}) AS hashed"
 
 
 def over(table: str, query: str) -> str:
@@ -469,48 +464,3 @@ def key_text(d: Dialect, columns: Sequence[Column], known: Identity) -> str:
 def mark_of(columns: Sequence[Column]) -> str:
     """Return a suffix that is longer than any column name, so that names with it are unused."""
     return "_" * (1 + max(len(c.name) for c in columns))
-
-
-# -------------------------------------------------------------------------- conditions
-
-
-WHOLE = ("BIGINT", "HUGEINT")
-"""Integers are not compared as floats: long identifiers that differ would become equal."""
-
-
-def compared(
-    d: Dialect, table: str, columns: Sequence[Column], condition: Condition
-) -> tuple[str, tuple[str, ...]]:
-    """Convert the columns of a condition to the types that they are compared as.
-
-    Returns the converted table, and the expressions that select the original columns from it.
-    """
-    mark = mark_of(columns)
-    types = {name.casefold(): kind for name, kind in (condition.types or {}).items()}
-    inner, own = [], []
-    for i, column in enumerate(columns):
-        name = d.identifier(column.name)
-        kind = types.get(column.name.casefold(), column.type)
-        is_same = kind == column.type or not is_plain_type(kind)
-        if is_same and not (is_float(kind) and column.name.casefold() in types):
-            inner.append(name)
-            own.append(name)
-        else:
-            inner += [f"{_as_type(d, column, kind)} AS {name}", f"{name} AS kept{i}{mark}"]
-            own.append(f"kept{i}{mark} AS {name}")
-    return f"(SELECT {', '.join(inner)} FROM {table} AS input) AS input", tuple(own)
-
-
-def _as_type(d: Dialect, column: Column, kind: str) -> str:
-    """Convert a column to another type; values that cannot be converted become missing."""
-    value = d.identifier(column.name)
-    if kind == "VARCHAR":
-        return d.text(value, column.type)
-    if is_float(kind) and kind == column.type:  # not-a-number would be greater than any number
-        return f"CASE WHEN NOT {d.is_nan(value)} THEN {value} END"
-    return d.converted(trimmed(d, column), kind)
-
-
-def trimmed(d: Dialect, column: Column) -> str:
-    """Read a column as text without surrounding blanks."""
-    return f"trim({d.text(d.identifier(column.name), column.type)})"

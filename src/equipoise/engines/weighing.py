@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from equipoise.engines import sql
 from equipoise.engines.base import Column
-from equipoise.engines.database import wanted_cells
+from equipoise.engines.choices import wanted_cells
 
 if TYPE_CHECKING:
     from equipoise.counts import CountRequest, Counts
@@ -35,7 +35,7 @@ class Weighted:
         weight = f"coalesce(asked.weight{mark}, {d.double(0.0)}) AS {d.identifier(self.name)}"
         shown = ", ".join([*names, weight, *map(d.identifier, carried)])
         return (
-            f"SELECT {shown} FROM (SELECT *, {sql.joined(d, texts)} AS cell{mark} FROM input) AS told "
+            f"SELECT {shown} FROM (SELECT *, {d.joined(texts)} AS cell{mark} FROM input) AS told "
             f"LEFT JOIN (SELECT * FROM (VALUES {self._lines(d)}) AS listed(key{mark}, weight{mark})) AS asked "
             f"ON asked.key{mark} = told.cell{mark}"
         )
@@ -50,5 +50,5 @@ class Weighted:
 
 
 def _measured(text: str | None) -> str:
-    """Write a text after its length, as :func:`equipoise.engines.sql.joined` does."""
+    """Write a text after its length, as :meth:`equipoise.engines.dialect.Dialect.joined` does."""
     return "-" if text is None else f"{len(text)}:{text}"

@@ -290,7 +290,7 @@ class Lake(Contents):
 
     def replay(
         self,
-        ledger: str | os.PathLike[str],
+        ledger: str | os.PathLike[str] | Source,
         *,
         repaired: Any = None,
         hash_key: bytes | None = None,
@@ -300,7 +300,7 @@ class Lake(Contents):
         Parameters
         ----------
         ledger
-            File of the ledger.
+            File or address of the ledger.
         repaired
             Repaired table, whose rows are then compared as well.
         hash_key

@@ -15,7 +15,7 @@ import numpy as np
 from equipoise.counts import Counts
 from equipoise.engines.sources import Source
 from equipoise.lake.offers.find import explain_lacks
-from equipoise.lake.offers.need import Need, need_of
+from equipoise.lake.offers.need import EVERY_ROW, Need, need_of
 from equipoise.lake.offers.prospect import Prospect, explore
 from equipoise.lake.offers.scanner import Union, warn_of_chance
 from equipoise.lake.offers.shortfall import Lack
@@ -304,5 +304,5 @@ def _every_cell(counts: Counts) -> Need:
     else:
         cells = list(itertools.product(*known))
     codes = np.array(cells, counts.codes.dtype).reshape(len(cells), len(counts.axes))
-    everything = replace(counts, codes=codes, rows=np.ones(len(codes), np.int64))
+    everything = replace(counts, codes=codes, rows=np.full(len(codes), EVERY_ROW))
     return need_of(everything, counts.request_for_rows())

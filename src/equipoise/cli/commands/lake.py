@@ -52,17 +52,18 @@ def index(lake: tuple[str, ...], as_json: bool, **given: Any) -> None:
     given["refresh"] = True  # which is what this command is for
     with arguments.open_lake(lake, given) as opened:
         done = opened.refresh()
-    broken = [(t.name, t.problem) for t in opened.tables if t.problem]
-    skipped = [(t.name, t.skipped) for t in opened.tables if t.skipped and not t.problem]
+    remarked = opened.index.remarked()  # of a million tables, the others are not held in memory
+    broken = [(t.name, t.problem) for t in remarked if t.problem]
+    skipped = [(t.name, t.skipped) for t in remarked if t.skipped and not t.problem]
     if as_json:
         about = _index_dict(opened, done, broken)
         about["skipped"] = [{"table": name, **what.to_dict()} for name, what in skipped]
         click.echo(json.dumps(about, ensure_ascii=False, indent=2))
         return
-    rows = sum(table.rows for table in opened.tables)
-    tables = "table" if len(opened.tables) == 1 else "tables"
+    number, rows = opened.index.counts[0], opened.index.rows
+    tables = "table" if number == 1 else "tables"
     click.echo(
-        f"{len(opened.tables):,} {tables} with {rows:,} rows in {opened.index_path}; files: {done.new:,} "
+        f"{number:,} {tables} with {rows:,} rows in {opened.index_path}; files: {done.new:,} "
         f"new, {done.changed:,} changed, {done.gone:,} gone, {done.same:,} unchanged."
     )
     _list(f"No rows can be taken from {len(broken):,} of them:", "why", broken)
@@ -83,8 +84,8 @@ def _index_dict(lake: Lake, done: Refreshed, broken: list[tuple[str, str]]) -> A
     return {
         "schema": "equipoise.index/1",
         "index": str(lake.index_path),
-        "tables": len(lake.tables),
-        "rows": sum(table.rows for table in lake.tables),
+        "tables": lake.index.counts[0],
+        "rows": lake.index.rows,
         **{name: getattr(done, name) for name in ("new", "changed", "gone", "same")},
         "problems": [{"table": name, "why": why} for name, why in broken],
     }
@@ -155,6 +156,7 @@ def _keep_what_was_said(output: str | None, mapping: str | None) -> None:
 Examples:
   equipoise lake replay ledger.parquet ./lake
   equipoise lake replay ledger.parquet ./lake --repaired repaired.parquet
+  equipoise lake replay 'postgresql://ann@host/db?table=people_repaired_ledger' ./lake
 
 Exit codes: 0 all rows agree with the ledger, 1 some do not, 2 bad input.""",
 )

@@ -81,7 +81,7 @@ class DuckDBDialect(Dialect):
         """Write a double as a floating-point number of a type; a cast refuses what is out of range."""
         if column_type.upper() not in ("FLOAT", "REAL"):
             return double
-        infinite = f"CASE WHEN {double} < 0 THEN '-inf' ELSE 'inf' END"
+        infinite = f"CASE WHEN {double} < 0 THEN '-inf' WHEN {double} > 0 THEN 'inf' END"
         return f"coalesce(TRY_CAST({double} AS FLOAT), CAST({infinite} AS FLOAT))"
 
     def redated(self, text: str, read: str, write: str) -> str:

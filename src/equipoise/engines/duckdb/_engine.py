@@ -28,9 +28,10 @@ from equipoise.engines.base import (
     require_names,
     require_writable,
 )
+from equipoise.engines.choices import as_wanted, wanted_cells
 from equipoise.engines.column_types import is_text
 from equipoise.engines.csv.records import NULL
-from equipoise.engines.database import Database, as_wanted, wanted_cells
+from equipoise.engines.database import Database
 from equipoise.engines.duckdb._conditions import settle
 from equipoise.engines.duckdb._dialect import DIALECT
 from equipoise.engines.duckdb._errors import Unparsed, reason
@@ -249,7 +250,7 @@ class DuckDBEngine(Database):
         with self._tables.opened(source) as (table, columns):
             return self._at(source, table, columns, wanted, others=False, located=True)
 
-    def require_free(self, target: Source, *, only_made: bool = False) -> None:  # noqa: ARG002
+    def require_free(self, target: Source, *, only: str = "") -> None:  # noqa: ARG002
         """Refuse to make a table of a database."""
         raise cannot_create(self.name, target)
 

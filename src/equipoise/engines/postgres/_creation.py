@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from equipoise.engines.base import MADE, Column, Identity
+from equipoise.engines.base import Column, Identity
 from equipoise.engines.postgres._dialect import DIALECT
 from equipoise.engines.postgres._session import Session
 from equipoise.engines.postgres.addresses import possible_names
@@ -116,7 +116,7 @@ def _split_name(session: Session, name: str) -> tuple[str, str]:
     return current, table
 
 
-def require_free(session: Session, target: Source, *, only_made: bool) -> None:
+def require_free(session: Session, target: Source, *, only: str) -> None:
     """Refuse a name that cannot be given to a new table."""
     schema, table = _split_name(session, target.table or "")
     known = session.lines("SELECT nspname FROM pg_namespace WHERE nspname = %s", schema)
@@ -131,10 +131,10 @@ def require_free(session: Session, target: Source, *, only_made: bool) -> None:
             raise InputError(
                 f"{schema}.{table} exists and is not a plain table; write to a table of another name."
             )
-        if only_made and not comment.startswith(MADE):
+        if not comment.startswith(only):
             raise InputError(
-                f"{target.name} exists and was not made by Equipoise, so it is not replaced; write to a table "
-                "of another name."
+                f"{target.name} exists and its comment does not begin with {only!r}, so it is not replaced; "
+                "write to a table of another name."
             )
 
 

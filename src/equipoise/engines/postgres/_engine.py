@@ -15,15 +15,10 @@ import pyarrow.compute as pc
 from equipoise.counts import CountRequest, Counts
 from equipoise.engines import sql
 from equipoise.engines.base import Column, Identity, MadeTable, Middle, Part
+from equipoise.engines.choices import departed, rows_but
 from equipoise.engines.column_names import refuse_duplicates
 from equipoise.engines.column_types import collated_type
-from equipoise.engines.database import (
-    Database,
-    as_type,
-    departed,
-    require_comparable,
-    rows_but,
-)
+from equipoise.engines.database import Database, as_type, require_comparable
 from equipoise.engines.postgres._catalogue import (
     all_tables,
     is_plain,
@@ -214,11 +209,11 @@ class PostgresEngine(Database):
             (found,) = session.lines("SELECT pg_postmaster_start_time()::text, current_database()")
         return found
 
-    def require_free(self, target: Source, *, only_made: bool = False) -> None:
+    def require_free(self, target: Source, *, only: str = "") -> None:
         """Refuse a name under which no table can be made; see :class:`~equipoise.engines.base.Engine`."""
         session = self.session(target)
         with session.transaction():
-            require_free(session, target, only_made=only_made)
+            require_free(session, target, only=only)
 
     @contextlib.contextmanager
     def creating(
@@ -230,7 +225,7 @@ class PostgresEngine(Database):
         """
         session = self.session(target)
         with session.transaction(read_only=False):
-            require_free(session, target, only_made=False)
+            require_free(session, target, only="")
             first = parts[0].source
             if first.kind == "frame":
                 first = replace(first, data=first.data.slice(0, 0))

@@ -67,8 +67,12 @@ def beside(address: str, ending: str) -> str:
 
     >>> beside("postgresql://ann@host/db?table=people&id=number&sslmode=require", "_ledger")
     'postgresql://ann@host/db?sslmode=require&table=people_ledger'
+    >>> beside('postgresql://ann@host/db?table="My schema"."a.b"', "_ledger")
+    'postgresql://ann@host/db?table=%22My%20schema%22.%22a.b_ledger%22'
     """
-    return table_address(address, f"{split(address)[1]['table']}{ending}", _OURS)
+    name = split(address)[1]["table"]
+    named = f'{name[:-1]}{ending}"' if name.endswith('"') else f"{name}{ending}"
+    return table_address(address, named, _OURS)
 
 
 def possible_names(name: str) -> list[tuple[str, str]]:

@@ -24,14 +24,10 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from equipoise.engines import sql
 from equipoise.engines.base import MADE, Column, Identity, MadeTable, Part
+from equipoise.engines.choices import departed, rows_but
 from equipoise.engines.column_names import refuse_duplicates
 from equipoise.engines.column_types import family
-from equipoise.engines.database import (
-    Database,
-    departed,
-    require_comparable,
-    rows_but,
-)
+from equipoise.engines.database import Database, require_comparable
 from equipoise.engines.profiling import Profile
 from equipoise.engines.sources import Source
 from equipoise.engines.spark._dialect import DIALECT
@@ -152,7 +148,7 @@ class SparkEngine(Database):
                 "and what is done is kept for the next run."
             ) from None
 
-    def require_free(self, target: Source, *, only_made: bool = False) -> None:  # noqa: ARG002
+    def require_free(self, target: Source, *, only: str = "") -> None:  # noqa: ARG002
         """Refuse a table that exists: were it overwritten, a failure would destroy its rows."""
         with self._explaining(target):
             exists = self.session.catalog.tableExists(target.table or "")

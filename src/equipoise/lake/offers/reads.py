@@ -7,7 +7,7 @@ import itertools
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from equipoise.lake.matching.mapped_table import (
 from equipoise.lake.matching.restriction import OUTSIDE, Restriction, inside
 from equipoise.lake.offers.copies import TableCopies
 from equipoise.lake.offers.fingerprints import RowHashes, loose_hashes, loosely
-from equipoise.lake.offers.need import Need
+from equipoise.lake.offers.need import EVERY_ROW, Need
 from equipoise.lake.offers.survey import Candidate
 from equipoise.values import MISSING, Value
 
@@ -39,13 +39,13 @@ if TYPE_CHECKING:
 
     from equipoise.lake.cover.worth import Whole
 
+_Counted: TypeAlias = "tuple[Counter[tuple[Value, ...]], Counter[str], int]"
+
 _MOST_CELLS = 5_000
 """Maximum number of possible cells; with more, tables are read for the needed cells only."""
 
 _FEW = 5_000
 """Number of rows up to which planning the query that chooses rows takes longer than choosing them."""
-
-_ALL = 2**40  # more rows than any table has
 
 
 @dataclass(frozen=True)
@@ -125,6 +125,7 @@ class Reads:
     within: Restriction | None = None
     copies: TableCopies | None = None
     _read: dict[tuple[str, tuple[Axis, ...]], ReadTable] = field(default_factory=dict)
+    _counted: dict[tuple[str, tuple[Axis, ...]], _Counted] = field(default_factory=dict)
 
     @functools.cached_property
     def _copies(self) -> TableCopies:
@@ -205,6 +206,13 @@ class Reads:
 
         The rows outside do not satisfy the condition of the base.
         """
+        key = candidate.name, need.cells.axes
+        if key not in self._counted:
+            self._counted[key] = self._count(candidate, need)
+        there, failures, outside = self._counted[key]
+        return need.found_in(there), dict(failures), outside
+
+    def _count(self, candidate: Candidate, need: Need) -> _Counted:
         # One pass counts all three: a further column names the first value that fails, if any.
         asked = self._with_failed(need.request)
         found = self.engine.counts(self._mapped(candidate), asked).cells()
@@ -218,14 +226,14 @@ class Reads:
                 outside += n
             else:
                 failures[self.want.columns[number_of_failed(place)].name] += n
-        return need.found_in(there), dict(failures), outside
+        return there, failures, outside
 
-    def rows(self, candidate: Candidate, need: Need, there: Whole) -> Drawn:
-        """Fetch all rows of the needed cells of a table, of which so many are there."""
-        take = replace(need.cells, rows=there)
+    def rows(self, candidate: Candidate, need: Need, many: Whole) -> Drawn:
+        """Fetch so many rows of each needed cell of a table, the first in the order of the seed."""
+        take = replace(need.cells, rows=many)
         asked = _with_missing(need.request)
         found = self.engine.rows(self._mapped(candidate), asked, take, self.seed, located=True)
-        return self._drawn(candidate.alignment, found, np.repeat(np.arange(len(there)), there))
+        return self._drawn(candidate.alignment, found, np.repeat(np.arange(len(many)), many))
 
     def _drawn(self, alignment: Alignment, found: pa.Table, cells: Whole) -> Drawn:
         said = said_columns(self.want, alignment)
@@ -265,7 +273,7 @@ def _all_of(cells: list[tuple[Value, ...]], like: Counts, request: CountRequest)
         like,
         axes=axes,
         codes=codes.reshape(len(cells), len(axes)),
-        rows=np.full(len(cells), _ALL, np.int64),
+        rows=np.full(len(cells), EVERY_ROW, np.int64),
         request=request,
     )
 

@@ -35,8 +35,8 @@ from equipoise.lake.repair.base import (
 )
 from equipoise.lake.repair.choice import Choice, choose_rows, find_lacks, say_too_few
 from equipoise.lake.repair.destinations import (
-    Places,
-    Written,
+    Destinations,
+    WrittenTable,
     named_places,
     require_other_tables,
 )
@@ -150,11 +150,11 @@ def _take(
 
 def _write(
     taken: _Taken,
-    places: Places,
+    places: Destinations,
     beside: Mapping[Path, str],
     key: bytes | None,
     progress: Reporter,
-) -> tuple[Counts, Written]:
+) -> tuple[Counts, WrittenTable]:
     """Write the table and the ledger; return the counts of the table, and what became of the rows."""
     change, prospect, engine = taken.change, taken.prospect, taken.prospect.engine
     progress(f"writing {places.output.name}", 0.8)
@@ -181,7 +181,7 @@ def output_places(
     ledger: str | os.PathLike[str] | None,
     looking: SearchRequest,
     beside: Iterable[Path] = (),
-) -> Places | None:
+) -> Destinations | None:
     """Return where the table and the ledger go; refuse what is read, or is in the lake."""
     if output is None:
         return None
@@ -226,7 +226,7 @@ def _shift(base: BaseRows, added: pa.Table, need: Need, limit: float | None) -> 
 # ------------------------------------------------------------------------------ result
 
 
-def _result(taken: _Taken, places: Places | None, after: Counts) -> Acquired:
+def _result(taken: _Taken, places: Destinations | None, after: Counts) -> Acquired:
     change, prospect, choice = taken.change, taken.prospect, taken.choice
     shares = (_share(part, prospect, choice.need) for part in choice.chosen)
     return Acquired(

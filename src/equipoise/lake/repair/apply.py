@@ -31,6 +31,7 @@ from equipoise.lake.repair.output import (
     place_named,
     published_table,
     put_together,
+    repaired_comment,
     typed_for,
     written_file,
 )
@@ -206,7 +207,9 @@ def apply_plan(
         after = _write_file(stay, new, place, listing, listed, engine, count)
     else:
         changed = [stay, Part(locate(new))]
-        with published_table(changed, place, listed_in, engine) as (written, list_changes):
+        # The base itself, if it is replaced, may be a source of other repairs as before.
+        said = "" if _same_table(place, base) else repaired_comment(base)
+        with published_table(changed, place, listed_in, engine, said) as (written, list_changes):
             after = count(written)
             list_changes(_as_table(*listed))
     return Applied(

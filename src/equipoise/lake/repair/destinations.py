@@ -17,14 +17,24 @@ from equipoise.engines.sources import Source, locate
 from equipoise.engines.stores.states import is_same_place
 from equipoise.errors import InputError, SourceNotFound
 from equipoise.lake.repair.ledger import stored_ledger, write_ledger
-from equipoise.lake.repair.output import TABLES, as_written, place_named, typed_for, written_file
+from equipoise.lake.repair.output import (
+    TABLES,
+    as_written,
+    place_named,
+    repaired_comment,
+    typed_for,
+    written_file,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+LEDGER = f"{MADE}: a ledger"
+"""How the comment on the table of a ledger begins."""
+
 
 @dataclass(frozen=True)
-class Written:
+class WrittenTable:
     """A repaired table that is written, and not yet in place."""
 
     source: Source
@@ -56,12 +66,12 @@ class Destination(Protocol):
     def source(self) -> Source:
         """What is written, once it is in place."""
 
-    def require_free(self, engine: Engine, *, only_made: bool) -> None:
+    def require_free(self, engine: Engine, *, only: str) -> None:
         """Refuse a place that cannot be written, or a table that must stay."""
 
     def writing(
         self, stay: Part, kept: int, added: pa.Table, engine: Engine
-    ) -> contextlib.AbstractContextManager[Written]:
+    ) -> contextlib.AbstractContextManager[WrittenTable]:
         """Write the rows of a base that stay, as many as are ``kept``, and those that are added.
 
         They are in place when the block ends; after an error nothing has changed.
@@ -92,19 +102,21 @@ class FileDestination:
         """The file, read as it was written."""
         return as_written(self.path)
 
-    def require_free(self, engine: Engine, *, only_made: bool) -> None:  # noqa: ARG002 (files are replaced)
+    def require_free(self, engine: Engine, *, only: str) -> None:  # noqa: ARG002 (files are replaced)
         """Refuse a file of a format that cannot be written."""
         require_writable(self.path, engine.writes)
 
     @contextlib.contextmanager
-    def writing(self, stay: Part, kept: int, added: pa.Table, engine: Engine) -> Iterator[Written]:
+    def writing(
+        self, stay: Part, kept: int, added: pa.Table, engine: Engine
+    ) -> Iterator[WrittenTable]:
         """Write the file beside its place, and move it there in the end."""
         types, typed = typed_for(self.path, stay.source, added, engine, added_decide=False)
         parts = [stay, Part(locate(typed))]
         with written_file(parts, types, self.path, engine) as source:
             rows = range(kept, kept + len(added))
             md5s = engine.fetch(source, rows).columns[-1].to_pylist() if rows else []
-            yield Written(source, md5s, rows, _lost(added, typed))
+            yield WrittenTable(source, md5s, rows, _lost(added, typed))
 
     def listing(self, stack: contextlib.ExitStack, engine: Engine) -> Callable[[pa.Table], None]:
         """Reserve the place of the ledger, which is then written beside it."""
@@ -134,9 +146,9 @@ class TableDestination:
         """The table."""
         return self.table
 
-    def require_free(self, engine: Engine, *, only_made: bool) -> None:
+    def require_free(self, engine: Engine, *, only: str) -> None:
         """Refuse a name that cannot be given to a new table."""
-        engine.require_free(self.table, only_made=only_made)
+        engine.require_free(self.table, only=only)
 
     @contextlib.contextmanager
     def writing(
@@ -145,22 +157,19 @@ class TableDestination:
         kept: int,  # noqa: ARG002 (rows have no numbers)
         added: pa.Table,
         engine: Engine,
-    ) -> Iterator[Written]:
+    ) -> Iterator[WrittenTable]:
         """Make the table; the rows of a base in the same database do not leave it."""
-        comment = (
-            f"{MADE}: {stay.source.public_name}, with rows removed and rows of other tables added."
-        )
         parts = [stay, Part(locate(added), foreign=True)]
-        with engine.creating(self.table, parts, comment) as made:
+        with engine.creating(self.table, parts, repaired_comment(stay.source)) as made:
             last = made.last()
             source = replace(made.source, name=self.table.name)
             lost = _lost(added.drop_columns(list(made.numbered)), last)
             none = [None] * len(added)
-            yield Written(source, last.columns[-1].to_pylist(), none, lost, made.numbered)
+            yield WrittenTable(source, last.columns[-1].to_pylist(), none, lost, made.numbered)
 
     def listing(self, stack: contextlib.ExitStack, engine: Engine) -> Callable[[pa.Table], None]:
         """Return a function that makes the table of the ledger, in the transaction of the first one."""
-        comment = f"{MADE}: a ledger, with a line for each row that was removed or added."
+        comment = f"{LEDGER}, with a line for each row that was removed or added."
 
         def listed(lines: pa.Table) -> None:
             parts = [Part(locate(stored_ledger(lines)))]
@@ -177,7 +186,7 @@ def _lost(added: pa.Table, written: pa.Table) -> dict[str, int]:
 # ------------------------------------------------------------------------------- names
 
 
-class Places(NamedTuple):
+class Destinations(NamedTuple):
     """Where a repaired table and its ledger go."""
 
     output: Destination
@@ -196,17 +205,17 @@ class Places(NamedTuple):
 
 def named_places(
     output: str | os.PathLike[str], ledger: str | os.PathLike[str] | None, engine: Engine
-) -> Places:
+) -> Destinations:
     """Return where a repaired table and its ledger go; refuse what cannot be written.
 
     The ledger is beside the table unless it is named: ``OUTPUT.ledger.parquet``, or the table
     ``…_ledger`` of the same database.
     """
     listed = ledger if ledger is not None else ledger_beside(output)
-    places = Places(*(_destination(name, engine) for name in (output, listed)))
-    places.output.require_free(engine, only_made=False)
+    places = Destinations(*(_destination(name, engine) for name in (output, listed)))
+    places.output.require_free(engine, only="")
     # A table of one's own may have such a name by chance, and a ledger is not worth its rows.
-    places.ledger.require_free(engine, only_made=True)
+    places.ledger.require_free(engine, only=LEDGER)
     if places.output.name == places.ledger.name:
         raise InputError(
             f"the table and its ledger cannot both be {places.ledger.name}; rename one of them."
@@ -256,7 +265,7 @@ def require_other_tables(tables: Sequence[Source], read: Sequence[tuple[str, Sou
 
 
 def _is_same_table(table: Source, other: Source) -> bool:
-    own, others = ((s.table or "").rpartition(".")[2].strip("`") for s in (table, other))
+    own, others = ((s.table or "").rpartition(".")[2].strip('`"') for s in (table, other))
     if other.kind != table.kind or own.casefold() != others.casefold():
         return False
     with contextlib.suppress(SourceNotFound):  # a table that does not exist is no other one

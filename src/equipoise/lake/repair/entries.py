@@ -10,7 +10,7 @@ from equipoise.lake.offers.prospect import Prospect
 from equipoise.lake.offers.survey import Candidate
 from equipoise.lake.repair.base import LocatedRow, PlannedChange
 from equipoise.lake.repair.choice import Choice
-from equipoise.lake.repair.destinations import Destination, Written
+from equipoise.lake.repair.destinations import Destination, WrittenTable
 from equipoise.lake.repair.ledger import keyed
 from equipoise.lattice import Group
 from equipoise.options.search import OtherColumns
@@ -41,7 +41,7 @@ def _cell_text(cell: Group) -> str:
 
 
 def added_entries(
-    prospect: Prospect, taken: Choice, written: Written, key: bytes | None, progress: Reporter
+    prospect: Prospect, taken: Choice, written: WrittenTable, key: bytes | None, progress: Reporter
 ) -> list[dict[str, Any]]:
     """List the added rows, each with the hash of what was written."""
     cells = [_cell_text(taken.need.named(i)) for i in range(len(taken.need.rows))]
@@ -77,7 +77,7 @@ def added_entries(
     return lines
 
 
-def _mapping(candidate: Candidate, other_columns: OtherColumns, written: Written) -> str:
+def _mapping(candidate: Candidate, other_columns: OtherColumns, written: WrittenTable) -> str:
     alignment = candidate.alignment
     # Numbers that the database gave to the rows are not those of the source.
     columns = {n: m.source for n, m in alignment.columns.items() if n not in written.numbered}

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from equipoise.engines.base import Engine, Part
+from equipoise.engines.kinds import DATABASES
 from equipoise.engines.sources import Source, locate
 from equipoise.errors import InputError
 from equipoise.plain import in_words
@@ -164,7 +165,7 @@ def read_ledger(ledger: str | os.PathLike[str] | Source, engine: Engine) -> pa.T
     except pa.ArrowException as error:
         raise InputError(f"{source.name} is damaged: {str(error).splitlines()[0]}.") from None
     lines = pa.table({name: read[name] for name in COLUMNS})
-    if source.kind in ("postgres", "spark"):
+    if source.kind in DATABASES:
         lines = lines.sort_by([(name, "ascending") for name in ("action", "source", "place")])
     return lines.replace_schema_metadata({_NOTE: notes[0] if notes else _note_of(source)})
 

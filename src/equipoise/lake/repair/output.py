@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from equipoise.atomic import atomic_path, folder_beside
 from equipoise.counts.columns import values_in
 from equipoise.engines.addresses import scheme_of
-from equipoise.engines.base import Engine, Part, require_writable
+from equipoise.engines.base import MADE, Engine, Part, require_writable
 from equipoise.engines.dialect import Dialect
 from equipoise.engines.sources import Source, locate
 from equipoise.errors import InputError
@@ -209,7 +209,7 @@ def place_named(output: str | os.PathLike[str], engine: Engine) -> Path | Source
 
 @contextlib.contextmanager
 def published_table(
-    parts: Sequence[Part], output: Source, listing: Source, engine: Engine
+    parts: Sequence[Part], output: Source, listing: Source, engine: Engine, comment: str = ""
 ) -> Iterator[tuple[Source, Callable[[pa.Table], None]]]:
     """Make a table of a database, and the list of its changes beside it.
 
@@ -217,10 +217,11 @@ def published_table(
     PostgreSQL both are there together or not at all.
     """
     with contextlib.ExitStack() as stack:
-        written = stack.enter_context(engine.creating(output, parts)).source
+        written = stack.enter_context(engine.creating(output, parts, comment)).source
 
         def list_changes(changes: pa.Table) -> None:
-            stack.enter_context(engine.creating(listing, [Part(locate(changes))]))
+            said = f"{MADE}: a list of changes."
+            stack.enter_context(engine.creating(listing, [Part(locate(changes))], said))
 
         yield replace(written, name=output.name), list_changes
 
@@ -238,6 +239,11 @@ def written_file(
         engine.write(written, parts, types)
         yield replace(as_written(written), name=str(output))
         written.replace(whole)
+
+
+def repaired_comment(base: Source) -> str:
+    """Write the comment on a repaired table of a database, which is then no source of other repairs."""
+    return f"{MADE}: {base.public_name}, with rows removed and rows of other tables added."
 
 
 def as_written(path: Path) -> Source:

@@ -1,6 +1,6 @@
-"""Checks of a finished repair from its files alone: the base, the plan, the ledger and the result.
+"""Checks of a finished repair from four things alone: the base, the plan, the ledger and the result.
 
-Nothing here uses code that plans or takes rows: a repair is trusted because its files agree, not
+Nothing here uses code that plans or takes rows: a repair is trusted because these agree, not
 because of the program that wrote them. Only counting and the hashing of rows are shared.
 """
 

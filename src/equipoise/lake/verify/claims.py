@@ -22,7 +22,7 @@ _AT_ONCE = 100_000
 _MOST = 2**63 - 1
 
 
-class Claim(NamedTuple):
+class TrueEntry(NamedTuple):
     """A true entry: the row that it is of, and its cell if the table can be counted."""
 
     entry: LedgerEntry
@@ -34,7 +34,7 @@ class Claim(NamedTuple):
 class Claims:
     """Entries of a ledger that are true, and the others with their rows and the reasons."""
 
-    true: list[Claim] = field(default_factory=list)
+    true: list[TrueEntry] = field(default_factory=list)
     untrue: list[tuple[LedgerEntry, int | str, str]] = field(default_factory=list)
     explained: Explained = field(default_factory=Explained)
     md5s: list[str] = field(default_factory=list)
@@ -68,7 +68,7 @@ def claims_of(
         cells = [] if table.cells is None else cells_of(found.rows, plan)
         for entry, i in true:
             place = found.places[i]
-            claims.true.append(Claim(entry, place, cells[i] if cells else None))
+            claims.true.append(TrueEntry(entry, place, cells[i] if cells else None))
             claims.md5s.append(found.md5s[i])
             claims.explained.places.add(place)
             claims.explained.hashes.append(found.hashes[i])

@@ -42,6 +42,13 @@ _SHOWN = 5
 _MANY = 1000
 """Maximum number of values that are fetched of a column of the base."""
 
+_PATTERNS = {
+    "not_whole": WHOLE,
+    "not_comma": WITH_COMMA,
+    "not_groups": WITH_GROUPS,
+    "not_date": DATE,
+}
+
 _CLASSES = {
     "whole": "whole numbers",
     "float": "numbers",
@@ -143,7 +150,10 @@ class HeldValues:
         """What the column holds, and a test for values of this kind."""
         if self._is_whole:
             return _kind(self.values)
-        found = self._table.read(TextKinds(self._column)).to_pylist()[0]
+        # What the most frequent values do not read as, not all do.
+        some = vars(Readings.of({value.strip(): n for value, n in self.values.items()}))
+        asked = {name: pattern for name, pattern in _PATTERNS.items() if not some[name]}
+        found = some | self._table.read(TextKinds(self._column, asked)).to_pylist()[0]
         if not found["not_date"]:
             days = self._table.read(TextDays(self._column)).to_pylist()
             texts = [f"{line['day']} 00:00" if line["timed"] else line["day"] for line in days]
@@ -181,19 +191,12 @@ class Readings:
     @classmethod
     def of(cls, texts: Mapping[str, int]) -> Readings:
         """Read texts as :class:`~equipoise.lake.verify.views.TextKinds` does."""
-
-        def others(pattern: str) -> int:
-            return sum(re.fullmatch(pattern, text) is None for text in texts)
-
-        return cls(
-            len(texts),
-            sum(texts.values()),
-            sum(n for text, n in texts.items() if re.fullmatch(PLAIN, text)),
-            others(WHOLE),
-            others(WITH_COMMA),
-            others(WITH_GROUPS),
-            others(DATE),
-        )
+        plain = sum(n for text, n in texts.items() if re.fullmatch(PLAIN, text))
+        others = {
+            name: sum(re.fullmatch(pattern, text) is None for text in texts)
+            for name, pattern in _PATTERNS.items()
+        }
+        return cls(len(texts), sum(texts.values()), plain, **others)
 
 
 def _kind(held: Counter[str]) -> tuple[str, _Reads | None]:

@@ -1,4 +1,4 @@
-"""The files that a repair is verified from: its plan, its ledger and the two tables."""
+"""What a repair is verified from beside its tables: its plan and its ledger."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from equipoise.counts import CountRequest, Counts
 from equipoise.engines.base import Engine
+from equipoise.engines.kinds import DATABASES
 from equipoise.engines.sources import Source, locate
 from equipoise.errors import ColumnNotFound, InputError, SourceNotFound
 from equipoise.plain import in_words
@@ -38,7 +39,7 @@ _KEYED_LENGTH = 64  # digits of an HMAC with SHA-256; an MD5 has 32
 
 def has_places(source: Source) -> bool:
     """Whether rows of a source have numbers; those of a database are known by a key or their hash."""
-    return source.kind not in ("postgres", "spark")
+    return source.kind not in DATABASES
 
 
 class CellMove(NamedTuple):
@@ -167,7 +168,7 @@ def read_ledger(
     """Read a ledger; ``numbered`` says whether rows of the base and of the repaired table have numbers."""
     source = locate(ledger)
     name = source.public_name
-    if source.kind not in ("csv", "json", "parquet", "postgres", "spark"):
+    if source.kind not in ("csv", "json", "parquet", *DATABASES):
         raise InputError(
             f"{source.name} is not a ledger, which is a Parquet, CSV or JSON Lines file or a table of a "
             "database."

@@ -12,7 +12,7 @@ from equipoise.engines.column_types import family
 from equipoise.engines.sources import Source, View
 from equipoise.errors import ColumnNotFound, InputError
 from equipoise.lake.verify.files import Cell, PlanFile, has_places
-from equipoise.lake.verify.views import ComparedRows, Comparison, ListedRows, SummedRows
+from equipoise.lake.verify.views import ComparedRows, ListedRows, RowComparison, SummedRows
 from equipoise.rows.former_hashes import former_md5s
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class CheckedTable:
     key: bytes | None
     cells: Mapping[Cell, int] | None
     why_not: str
-    comparison: Comparison
+    comparison: RowComparison
 
     @property
     def has_types(self) -> bool:
@@ -81,7 +81,7 @@ class CheckedTable:
         *own, place, md5 = rows.column_names
         found, md5s = (rows[name].to_pylist() for name in (place, md5))
         hashes = md5s
-        if self.comparison != Comparison(self.columns):
+        if self.comparison != RowComparison(self.columns):
             view = replace(source, view=ComparedRows(self.comparison))
             compared = self.engine.fetch(view, places)
             by_place = dict(zip(*(compared.column(i).to_pylist() for i in (1, 0)), strict=True))
@@ -128,7 +128,7 @@ def open_tables(
 def _open(
     source: Source,
     columns: tuple[Column, ...],
-    comparison: Comparison,
+    comparison: RowComparison,
     plan: PlanFile,
     engine: Engine,
     key: bytes | None,
@@ -146,7 +146,7 @@ def _open(
 
 def _comparisons(
     old: Source, new: Source, ours: tuple[Column, ...], theirs: tuple[Column, ...]
-) -> tuple[Comparison, Comparison]:
+) -> tuple[RowComparison, RowComparison]:
     """Decide how rows are compared: by their values as they are stored, or by what these mean.
 
     Equal values of different types, or of a file that has neither types nor nulls, can be stored
@@ -154,13 +154,13 @@ def _comparisons(
     """
     mine, yours = ({c.name: c.type for c in columns} for columns in (ours, theirs))
     if mine.keys() != yours.keys():
-        return Comparison(ours), Comparison(theirs)
+        return RowComparison(ours), RowComparison(theirs)
     is_loose = (old.kind == "csv") != (new.kind == "csv")
     meant = [n for n, kind in mine.items() if is_loose or _stored(kind) != _stored(yours[n])]
     ordered = tuple(Column(c.name, yours[c.name]) for c in ours)
     return (
-        Comparison(ours, {n: yours[n] for n in meant}),
-        Comparison(ordered, {n: mine[n] for n in meant}),
+        RowComparison(ours, {n: yours[n] for n in meant}),
+        RowComparison(ordered, {n: mine[n] for n in meant}),
     )
 
 

@@ -98,7 +98,7 @@ def _without_zeros(d: Dialect, text: str) -> str:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class RowComparison:
     """How the rows of a table are written so that rows of another one can equal them."""
 
     columns: tuple[Column, ...]
@@ -113,7 +113,7 @@ class Comparison:
             else d.exact(d.identifier(column.name), column.type)
             for column in self.columns
         ]
-        return d.md5(sql.joined(d, texts))
+        return d.md5(d.joined(texts))
 
 
 # ---------------------------------------------------------------------------------- rows
@@ -123,7 +123,7 @@ class Comparison:
 class ComparedRows:
     """A view of the md5 by which each row is compared with rows of another table."""
 
-    comparison: Comparison
+    comparison: RowComparison
 
     def query(self, d: Dialect, carried: Sequence[str] = ()) -> str:
         """Write the query; see :class:`~equipoise.engines.sources.View`."""
@@ -135,7 +135,7 @@ class ComparedRows:
 class SummedRows:
     """A view of the number of rows, and of a sum of their salted hashes, by the digits they begin with."""
 
-    comparison: Comparison
+    comparison: RowComparison
     salt: str
     digits: int
 
@@ -157,7 +157,7 @@ class ListedRows:
     """
 
     table: tuple[Column, ...]
-    comparison: Comparison
+    comparison: RowComparison
     parts: Sequence[str]
     known: Identity
 
@@ -185,25 +185,26 @@ class ListedRows:
 
 @dataclass(frozen=True)
 class TextKinds:
-    """A view of one row: how many values a column has, and how many of them read as something."""
+    """A view of one row: how many values a column has, and how many of them read as something.
+
+    Only what is ``asked`` is matched, since that takes long: for each name a pattern that all may match.
+    """
 
     column: Column
+    asked: Mapping[str, str]
 
     def query(self, d: Dialect, carried: Sequence[str] = ()) -> str:  # noqa: ARG002
         """Write the query; see :class:`~equipoise.engines.sources.View`."""
         rows = f"coalesce(sum(CASE WHEN {d.matches('v', PLAIN)} THEN n ELSE 0 END), 0)"
         others = "".join(
             f", count(*) FILTER (WHERE NOT {d.matches('v', pattern)}) AS {name}"
-            for name, pattern in (
-                ("not_whole", WHOLE),
-                ("not_comma", WITH_COMMA),
-                ("not_groups", WITH_GROUPS),
-                ("not_date", DATE),
-            )
+            for name, pattern in self.asked.items()
         )
+        # If some value matches none of them, it does not matter how many different ones there are.
+        values = _values(d, self.column, each_once=bool(self.asked))
         return (
             f"SELECT count(*) AS texts, CAST(coalesce(sum(n), 0) AS {d.whole_type}) AS total, "
-            f"CAST({rows} AS {d.whole_type}) AS plain{others} FROM ({_values(d, self.column)}) AS known"
+            f"CAST({rows} AS {d.whole_type}) AS plain{others} FROM ({values}) AS known"
         )
 
 
@@ -235,8 +236,9 @@ class KnownTexts:
         return f"SELECT DISTINCT {text} AS v FROM input WHERE {text} IN ({d.texts(self.texts)})"
 
 
-def _values(d: Dialect, column: Column) -> str:
-    """Select the different values of a column as texts without blanks around them, and their rows."""
+def _values(d: Dialect, column: Column, *, each_once: bool = True) -> str:
+    """Select the values of a column as texts without blanks around them, and how many rows have each."""
     text = d.without_blanks(d.text(d.identifier(column.name), column.type))
-    values = f"SELECT {text} AS v, count(*) AS n FROM input GROUP BY 1"
+    n, by = ("count(*)", " GROUP BY 1") if each_once else ("1", d.fence)
+    values = f"SELECT {text} AS v, {n} AS n FROM input{by}"
     return f"SELECT v, n FROM ({values}) AS counted WHERE v IS NOT NULL AND v NOT IN ('', 'nan')"

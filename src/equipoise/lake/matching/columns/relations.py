@@ -216,8 +216,9 @@ class Comparison:
     def between(self, rows: _Whole, columns: _Whole) -> tuple[_Matrix, _Matrix]:
         """Return the log-odds that every two of some pairs add to each other, as they are and swapped."""
         x, u, y, v, agreement, penalty = self._stacked
-        ours, theirs = np.ix_(rows, rows), np.ix_(columns, columns)
-        x, u, y, v = x[:, *ours], u[:, *ours], y[:, *theirs], v[:, *theirs]
+        every = np.arange(len(x))
+        ours, theirs = np.ix_(every, rows, rows), np.ix_(every, columns, columns)
+        x, u, y, v = x[ours], u[ours], y[theirs], v[theirs]
         ways = (y, v), (y.transpose(0, 2, 1), v.transpose(0, 2, 1))
         as_they_are, swapped = (
             (u * w * (agreement - penalty * (x - z) ** 2)).sum(axis=0) for z, w in ways

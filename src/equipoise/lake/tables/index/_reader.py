@@ -38,6 +38,17 @@ class Index:
         with self._explained():
             return _records.read_tables(self._connection, self._places)
 
+    def remarked(self) -> list[Table]:
+        """The tables that cannot be read, or only without some lines, in the order of their names."""
+        with self._explained():
+            return _records.read_tables(self._connection, self._places, remarked=True)
+
+    @functools.cached_property
+    def rows(self) -> int:
+        """The number of rows of all tables."""
+        ((rows,),) = self.query("SELECT coalesce(sum(rows), 0)::BIGINT FROM tables")
+        return int(rows)
+
     def profiles(self, ids: Iterable[int]) -> dict[int, Profile]:
         """The profiles of some tables, by number."""
         with self._explained():
@@ -60,7 +71,8 @@ class Index:
     ) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
         """Which of some terms the lake has, in ascending order, and how many columns have each."""
         found = self.given(
-            "SELECT term, n FROM frequencies SEMI JOIN asked USING (term) WHERE n > 0 ORDER BY term",
+            "SELECT term, sum(n)::BIGINT AS n FROM frequencies SEMI JOIN asked USING (term) "
+            "GROUP BY term HAVING sum(n) > 0 ORDER BY term",
             {"term": terms},
         )
         return found["term"], found["n"]

@@ -94,8 +94,12 @@ def read_tables(
     places: Sequence[str],
     file: str | None = None,
     ids: Sequence[int] | None = None,
+    *,
+    remarked: bool = False,
 ) -> list[Table]:
-    chosen = "WHERE file = ?" if file is not None else ""
+    chosen = "WHERE problem IS NOT NULL OR skipped > 0" if remarked else ""
+    if file is not None:
+        chosen = "WHERE file = ?"
     if ids is not None:
         chosen = "WHERE id IN (SELECT unnest(?))"
     rows = connection.execute(
