@@ -12,7 +12,8 @@ from equipoise.engines.postgres import PostgresEngine
 from equipoise.engines.sources import locate
 from equipoise.errors import InputError
 
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of ibis, which calls DuckDB
+# ibis calls DuckDB by old names, and loads what PySpark warns of.
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 ASKED = {"sensitive_features": ["sex"], "label": "hired"}
 ROWS = "SELECT i AS number, CASE WHEN i % 2 = 0 THEN 'w' ELSE 'O''Brien' END AS sex, i % 3 = 0 AS hired FROM "
 
