@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from equipoise.counts.reading import Condition
 from equipoise.engines.column_types import Family, is_float, is_whole
-from equipoise.engines.dialect import Dialect
+from equipoise.engines.dialect import NUMBER, Dialect
 from equipoise.engines.letters import is_settled, letters
 
 
@@ -65,6 +65,11 @@ class DuckDBDialect(Dialect):
 
     def tried(self, text: str, column_type: str) -> str:
         """Cast a text to a type; null if that is impossible."""
+        if (
+            column_type.upper() == "DECIMAL"
+        ):  # of any scale, as in PostgreSQL; DuckDB would round it
+            bare = f"trim({text})"
+            return f"CASE WHEN {self.matches(bare, NUMBER)} THEN {bare} END"
         return f"TRY_CAST({text} AS {column_type})"
 
     def whole(self, text: str, column_type: str) -> str:

@@ -20,6 +20,7 @@ _TYPES = {
     "UINTEGER": "BIGINT",
     "UBIGINT": "DECIMAL(20,0)",
     "HUGEINT": "DECIMAL(38,0)",
+    "DECIMAL": "STRING",  # of any scale, as in PostgreSQL
     "TIMESTAMP WITH TIME ZONE": "TIMESTAMP",
     "TIMESTAMP": "TIMESTAMP_NTZ",
     "TIMESTAMP_S": "TIMESTAMP_NTZ",
