@@ -8,15 +8,12 @@ in `.cache`, and shown when it is not run again.
 
 from __future__ import annotations
 
-import io
 import json
 import math
 import os
 import statistics
 import subprocess
 import sys
-import tarfile
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from importlib.util import find_spec
@@ -27,6 +24,7 @@ import plan_tables
 from bars import Bar, Section, markdown_table
 from data import CACHE, HERE
 from plan_cases import Case, cases
+from revisions import source_at
 from timing import in_fresh_process
 
 Answer: TypeAlias = dict[str, Any]
@@ -137,7 +135,7 @@ def _askers(stack: ExitStack) -> dict[str, Callable[[Case], Answer | None]]:
     ours = Worker(HERE.parent / "src")
     stack.callback(ours.close)
     askers: dict[str, Callable[[Case], Answer | None]] = {OURS: ours.ask}
-    source = None if _left_out(BEFORE) else _source_before(stack)
+    source = None if _left_out(BEFORE) else source_at(REVISION, stack)
     if source is not None:
         before = Worker(source)
         stack.callback(before.close)
@@ -147,18 +145,6 @@ def _askers(stack: ExitStack) -> dict[str, Callable[[Case], Answer | None]]:
     if not _left_out("SCIP") and find_spec("pyscipopt"):
         askers["SCIP"] = lambda case: _rival("SCIP", case)
     return askers
-
-
-def _source_before(stack: ExitStack) -> Path | None:
-    """The package as it was, in a folder of its own; None if this clone does not know it."""
-    command = ["git", "-C", str(HERE.parent), "archive", REVISION, "src"]
-    done = subprocess.run(command, capture_output=True, check=False)
-    if done.returncode != 0:
-        return None
-    folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-    with tarfile.open(fileobj=io.BytesIO(done.stdout)) as archive:
-        archive.extractall(folder, filter="data")
-    return folder / "src"
 
 
 def _patient(case: Case) -> Case:

@@ -23,6 +23,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 import contestants
+import engine_repairs
 import explore
 import lake_felt
 import lake_scale
@@ -68,6 +69,7 @@ SECTIONS: dict[str, Callable[[argparse.Namespace], Section]] = {
     "lake_felt": lambda _: lake_felt.section(),
     "million": lambda _: lake_felt.million_section(),
     "engines": lambda _: engines.section(),
+    "engine_repairs": lambda _: engine_repairs.section(),
     "scale": lambda asked: scale.section(write=asked.write),
     "tailoring": lambda _: tailoring.section(),
     "evaluation": lambda _: evaluation.section(),

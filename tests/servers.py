@@ -53,6 +53,9 @@ def spark_session() -> SparkSession:
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.shuffle.partitions", "2")
+        # Tests end workers: one is replaced as often as that happens, and a second loss is an error.
+        .config("spark.deploy.maxExecutorRetries", "-1")
+        .config("spark.task.maxFailures", "2")
         .config("spark.sql.warehouse.dir", f"{folder}/warehouse")
         # Not UTC, so that a text which depends on the session's time zone shows.
         .config("spark.sql.session.timeZone", "Asia/Kolkata")

@@ -19,7 +19,14 @@ if TYPE_CHECKING:
         evaluate_paper,
         simulate_missing,
     )
-    from equipoise.api.measurement import check, count, diff, measure, sample_weight
+    from equipoise.api.measurement import (
+        check,
+        count,
+        diff,
+        measure,
+        sample_weight,
+        write_weights,
+    )
     from equipoise.api.plans import compare, frontier, plan, policy_map, scenario
     from equipoise.api.repairs import apply, repair, verify
     from equipoise.api.reports import report
@@ -54,7 +61,7 @@ if TYPE_CHECKING:
 _NAMES = {
     "api.audits": "audit",
     "api.evaluations": "compare_missing evaluate evaluate_paper simulate_missing",
-    "api.measurement": "check count diff measure sample_weight",
+    "api.measurement": "check count diff measure sample_weight write_weights",
     "api.plans": "compare frontier plan policy_map scenario",
     "api.repairs": "apply repair verify",
     "api.reports": "report",
@@ -139,6 +146,7 @@ __all__ = [
     "simulate_missing",
     "tailor",
     "verify",
+    "write_weights",
 ]
 
 

@@ -214,7 +214,9 @@ def test_a_scenario_is_carried_out_by_repair(tmp_path, capsys):
         [*given, "--tolerance", "0.1", "-o", "out.csv"], capsys
     )
     assert "--sensitive is settled by the plan" in refused([*given, *HOW, "-o", "out.csv"], capsys)
-    assert "is the plan, and would be replaced" in refused([*given, "-o", "drawn.json"], capsys)
+    over = ["-o", "out.csv", "--plan-file", "drawn.json"]
+    assert "is the plan, and would be replaced" in refused([*given, *over], capsys)
+    assert "extension that cannot be written" in refused([*given, "-o", "drawn.json"], capsys)
     said = json.loads(output([*given, "-o", "out.csv", "--json"], capsys))
     assert said["is_given"]
     assert (said["acquired"]["added"], said["acquired"]["removed"]) == (3, 5)

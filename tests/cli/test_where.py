@@ -266,8 +266,11 @@ def test_a_query_is_recorded_and_refused_where_other_tables_are_looked_into(caps
 )
 def test_bad_conditions_end_with_a_sentence_and_write_nothing(where, says, capsys):
     reading = [*COLUMNS, "--encoding", "latin-1", "--where", where]
-    for command in (["plan", "people.csv"], ["repair", "people.csv", "lake"]):
-        assert says in refused(capsys, *command, *reading, "-o", "out.json")
+    for output, *command in (
+        ["out.json", "plan", "people.csv"],
+        ["out.csv", "repair", "people.csv", "lake"],
+    ):
+        assert says in refused(capsys, *command, *reading, "-o", output)
 
 
 @pytest.mark.slow

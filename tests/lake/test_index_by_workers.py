@@ -25,7 +25,7 @@ from equipoise.cli.app import run
 from equipoise.engines.routing import shared_engine
 from equipoise.errors import InputError
 from equipoise.lake.lake import Lake
-from equipoise.lake.tables.index import Index, Refreshed, _looking, _update, refresh
+from equipoise.lake.tables.index import Index, Refreshed, _lookup, _update, refresh
 
 ZONE = datetime.timezone(datetime.timedelta(hours=5, minutes=30))
 ODD = {
@@ -150,11 +150,11 @@ def test_a_large_file_is_looked_at_in_parts(elsewhere, monkeypatch, rows):
         pq.write_table(pa.table(many), "lake/many.parquet", row_group_size=500)
     Path("lake/broken.parquet").write_bytes(b"PAR1 and no more")
     Path("lake/none.parquet").write_bytes(b"")
-    monkeypatch.setattr(_looking, "_LARGE", 0)
-    monkeypatch.setattr(_looking, "_ROWS", rows)
+    monkeypatch.setattr(_lookup, "_LARGE", 0)
+    monkeypatch.setattr(_lookup, "_ROWS", rows)
     indexed("a.duckdb")
     indexed("b.duckdb", elsewhere)
-    parts = [piece for piece in elsewhere.pieces if isinstance(piece, _looking._Part)]
+    parts = [piece for piece in elsewhere.pieces if isinstance(piece, _lookup._Part)]
     assert len(parts) == {1: 20, 3: 7, 700: 6, 5_000: 2}[rows]
     assert everything("b.duckdb") == everything("a.duckdb")
     Path("lake/odd.parquet").touch()
@@ -162,7 +162,7 @@ def test_a_large_file_is_looked_at_in_parts(elsewhere, monkeypatch, rows):
 
 
 def test_what_a_worker_cannot_read_in_parts_is_told_as_by_this_process(elsewhere, monkeypatch):
-    monkeypatch.setattr(_looking, "_LARGE", 0)
+    monkeypatch.setattr(_lookup, "_LARGE", 0)
     Path("lake").mkdir()
     pq.write_table(pa.table({"a": range(3000)}), "lake/a.parquet", compression="none")
     spoilt = bytearray(Path("lake/a.parquet").read_bytes())
@@ -178,7 +178,7 @@ def test_what_a_worker_cannot_read_in_parts_is_told_as_by_this_process(elsewhere
 def test_a_lake_that_workers_do_not_see_is_refused_and_nothing_is_written(elsewhere, monkeypatch):
     odd_lake()
     with monkeypatch.context() as patched:
-        patched.setattr(_looking, "_absolute", lambda asked: asked)  # as on another machine
+        patched.setattr(_lookup, "_absolute", lambda asked: asked)  # as on another machine
         with pytest.raises(InputError, match="not for the workers of Spark; put the lake where"):
             indexed("b.duckdb", elsewhere)
     assert not Path("b.duckdb").exists()
@@ -252,11 +252,11 @@ ALONE = """
 import sys
 sys.meta_path = [f for f in sys.meta_path if "editable" not in str(f).lower()]
 sys.path = [sys.argv[1], *(p for p in sys.path if not p.rstrip("/").endswith("src"))]
-import equipoise.lake.tables.index._looking as looking
-assert sys.argv[1] in looking.__file__, looking.__file__
+import equipoise.lake.tables.index._lookup as lookup
+assert sys.argv[1] in lookup.__file__, lookup.__file__
 import pickle
 piece = pickle.loads(bytes.fromhex(sys.argv[2]))
-print(len(looking._look_on_worker(piece).records))
+print(len(lookup._look_on_worker(piece).records))
 """
 
 
@@ -272,8 +272,8 @@ def test_a_worker_needs_only_the_package_that_it_is_sent(tmp_path):
     with zipfile.ZipFile("sent.zip", "w") as archive:
         for path in package.rglob("*.py"):
             archive.write(path, path.relative_to(package.parent))
-    asked = [_looking.Asked(entry, frozenset()) for entry in files(["lake"]).values()]
-    piece = [_looking._absolute(each) for each in asked]
+    asked = [_lookup.Asked(entry, frozenset()) for entry in files(["lake"]).values()]
+    piece = [_lookup._absolute(each) for each in asked]
     done = subprocess.run(
         [sys.executable, "-c", ALONE, str(tmp_path / "sent.zip"), pickle.dumps(piece).hex()],
         capture_output=True,
@@ -308,8 +308,8 @@ def schema():
 def test_spark_gives_the_same_index(schema, monkeypatch, capsys):
     odd_lake()
     pq.write_table(pa.table({"n": range(50_000)}), "lake/large.parquet", compression="none")
-    monkeypatch.setattr(_looking, "_LARGE", 300_000)
-    monkeypatch.setattr(_looking, "_ROWS", 20_000)
+    monkeypatch.setattr(_lookup, "_LARGE", 300_000)
+    monkeypatch.setattr(_lookup, "_ROWS", 20_000)
     places = ["lake", f"spark:{schema}"]
     command = ["lake", "index", *places, "--index", "b.duckdb", "--by", "spark", "--quiet"]
     assert run(command) == 0
@@ -334,7 +334,7 @@ def test_a_job_that_fails_says_why_and_leaves_the_index(monkeypatch):
     lake.refresh()
     before = Path("b.duckdb").read_bytes()
     Path("lake/plain.csv").write_text("a\n1\n")
-    monkeypatch.setattr(_looking, "_look_on_worker", unknown)
+    monkeypatch.setattr(_lookup, "_look_on_worker", unknown)
     with pytest.raises(InputError, match=r"workers of Spark failed \(ModuleNotFoundError"):
         lake.refresh()
     assert Path("b.duckdb").read_bytes() == before

@@ -9,10 +9,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from equipoise.engines.base import Part
 from equipoise.engines.routing import shared_engine
+from equipoise.engines.sources import locate
 from equipoise.errors import InputError
 from equipoise.lake.lake import Lake
-from equipoise.lake.repair.ledger import COLUMNS, read_ledger
+from equipoise.lake.repair.ledger import (
+    ABOUT,
+    COLUMNS,
+    about,
+    ledger_table,
+    read_ledger,
+    stored_ledger,
+)
 from lakes import HEADER, OTHERS, PEOPLE, acquired, ledger, more, planned, read, share, write
 
 NEED = {("Female", "yes"): 3}
@@ -221,3 +230,20 @@ def test_dates_and_large_numbers_are_the_same_in_every_type():
     acquired(plan, base="people.parquet", output="out.parquet")
     assert set(pq.read_table("out.parquet")["id"].to_pylist()) == {1, 2, 2**60 + 1, 2**60 + 2}
     assert replayed("out.parquet.ledger.parquet", repaired="out.parquet").ok
+
+
+# ----------------------------------------------------------------------- a ledger as a table
+
+
+def test_a_stored_ledger_is_read_with_what_it_says_of_the_repair(tmp_path):
+    line = {"action": "add", "source": "archive.old", "place": "007", "hash": "ab", "cell": "{}"}
+    made = ledger_table([line, line | {"place": "12"}], {"base": "people"})
+    stored = stored_ledger(made)
+    assert stored["action"].to_pylist() == [ABOUT, "add", "add"]
+    assert stored.schema.metadata is None
+    engine = shared_engine()
+    for name in ("ledger.parquet", "ledger.csv"):
+        engine.write(tmp_path / name, [Part(locate(stored))])
+        read = read_ledger(tmp_path / name, engine)
+        assert read.to_pylist() == made.to_pylist()
+        assert about(read)["base"] == "people"

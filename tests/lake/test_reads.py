@@ -11,7 +11,7 @@ import pytest
 from equipoise.engines.duckdb import DuckDBEngine
 from equipoise.engines.sources import locate
 from equipoise.lake.lake import Lake
-from equipoise.lake.offers import copies, reads, survey
+from equipoise.lake.offers import alignments, copies, reads
 from equipoise.lake.offers.find import find
 from equipoise.lake.repair.acquire import acquire
 
@@ -156,13 +156,13 @@ def test_finding_rows_and_asking_questions_reads_no_table_twice_and_surveys_once
     import equipoise as eq
 
     aligned = collections.Counter()
-    align = survey.align
+    align = alignments.align
 
     def counted(want, profile, **options):
         aligned[profile.rows] += 1
         return align(want, profile, **options)
 
-    monkeypatch.setattr(survey, "align", counted)
+    monkeypatch.setattr(alignments, "align", counted)
     plan = eq.plan(many / "people.csv", sensitive_features=["sex"], label="hired", tolerance=0.01)
     lake = Lake(many / "lake", engine=CountingTables())
     assert lake.tables
@@ -180,7 +180,8 @@ def test_finding_rows_and_asking_questions_reads_no_table_twice_and_surveys_once
 
 
 @pytest.mark.parametrize(
-    ("where", "name"), [(copies, "LARGE"), (copies, "_IN_MEMORY"), (reads, "_FEW")]
+    ("where", "name"),
+    [(copies, "LARGE"), (copies, "_MOST_VALUES"), (copies, "_IN_MEMORY"), (reads, "_FEW")],
 )
 def test_what_is_repaired_does_not_depend_on_how_tables_are_held(many, monkeypatch, where, name):
     expected = repaired(many)[2]

@@ -194,7 +194,7 @@ def test_a_repair_that_fails_while_it_writes_leaves_nothing(monkeypatch):
     def fail(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("equipoise.lake.repair.acquire.write_ledger", fail)
+    monkeypatch.setattr("equipoise.lake.repair.destinations.write_ledger", fail)
     with pytest.raises(OSError, match="No space"):
         eq.repair("people.csv", "lake", "out.csv", sensitive_features=["sex"], label="hired")
     assert not [path for path in Path().iterdir() if path.name.startswith(("out", ".out"))]

@@ -17,13 +17,12 @@ from equipoise.options.evaluation import EvaluationOptions, FeatureOptions, Runn
 from equipoise.progress import Reporter, silent
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from equipoise.counts import Reading
     from equipoise.evaluation.evaluation import Evaluation
     from equipoise.evaluation.missing.comparison import MissingValues
     from equipoise.evaluation.missing.mechanisms import Mechanism
     from equipoise.evaluation.missing.simulation import MissingSimulation
+    from equipoise.evaluation.reading import ReadRows
     from equipoise.options.keywords import CountKeywords, EvaluateKeywords, PaperKeywords
 
 
@@ -222,7 +221,9 @@ def compare_missing(
     """
     from equipoise.evaluation.missing import comparison
 
-    table, counting, reading = _rows(data, sensitive_features, label, options, progress)
+    (table, given), counting, reading = _rows(
+        data, sensitive_features, label, options, progress, max_rows, seed
+    )
     found = comparison.compare_missing(
         table,
         counting,
@@ -233,7 +234,7 @@ def compare_missing(
         treat_label=treat_label,
         progress=progress,
     )
-    return replace(found, reading=reading)
+    return replace(found, reading=reading, table_rows=given)
 
 
 @takes(*COUNTING)
@@ -275,7 +276,9 @@ def simulate_missing(
     """
     from equipoise.evaluation.missing import simulation
 
-    table, counting, reading = _rows(data, sensitive_features, label, options, progress)
+    (table, given), counting, reading = _rows(
+        data, sensitive_features, label, options, progress, max_rows, seed
+    )
     found = simulation.simulate_missing(
         table,
         counting,
@@ -289,16 +292,23 @@ def simulate_missing(
         max_rows=max_rows,
         progress=progress,
     )
-    return replace(found, reading=reading)
+    return replace(found, reading=reading, table_rows=given)
 
 
 def _rows(
-    data: Any, sensitive_features: Any, label: Any, options: Mapping[str, Any], progress: Reporter
-) -> tuple[pa.Table, CountRequest, Reading]:
-    """Read all rows of a table; also return how they are counted and were read."""
-    from equipoise.evaluation.evaluate import read_rows
+    data: Any,
+    sensitive_features: Any,
+    label: Any,
+    options: Mapping[str, Any],
+    progress: Reporter,
+    max_rows: int | None,
+    seed: int,
+) -> tuple[ReadRows, CountRequest, Reading]:
+    """Read the rows of a table; also return how they are counted and were read."""
+    from equipoise.evaluation.reading import read_rows
 
     source, counting, engine = asked_table(
         data, sensitive_features, label, options, progress, whole=True
     )
-    return read_rows(source, counting, engine), counting, source.reading
+    found = read_rows(source, counting, engine, max_rows=max_rows, seed=seed)
+    return found, counting, source.reading

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from equipoise.measures.request import MeasureRequest
     from equipoise.measures.table import BiasTable
     from equipoise.options.keywords import CountKeywords, MeasureKeywords
+    from equipoise.plans.reweighing import Reweighing
 
 COUNTING = (CountRequest, ReadOptions, RunOptions)
 """Requests whose options every function takes that counts a table."""
@@ -279,8 +280,78 @@ def sample_weight(
     if y is not None:
         data, sensitive_features, label = columns_beside(data, y, sensitive_features, label)
     source, request, engine = asked_table(data, sensitive_features, label, options)
+    if source.kind in ("postgres", "spark"):
+        raise InputError(
+            f"the rows of {source.name} have no order in which weights could be given; write them beside the "
+            "rows with `eq.write_weights`, or give a frame."
+        )
     counts = engine.counts(source, request)
     return row_weights(_rows_of(source, counts, engine), counts)
+
+
+@takes(*COUNTING)
+def write_weights(
+    data: Any,
+    output: str | os.PathLike[str],
+    *,
+    sensitive_features: Any = None,
+    label: str | None = None,
+    column: str = "weight",
+    progress: Reporter = silent,
+    **options: Unpack[CountKeywords],
+) -> Reweighing:
+    """Write a table of a database with one more column: the weights of :func:`sample_weight`.
+
+    The database looks the weights up by cell, so no row leaves it if the output is a table of it, too.
+    The table is made as by :func:`apply`. One that Equipoise did not make is never replaced.
+
+    Parameters
+    ----------
+    data, sensitive_features, label, progress
+        Table of PostgreSQL or Spark, and its columns, as in :func:`count`.
+    output
+        Address of the new table, or a file.
+    column
+        Name of the column of weights.
+    **options
+        Options of :func:`count`, except for ``count`` and ``weight``.
+
+    Returns
+    -------
+    Reweighing
+        The weight of each cell, and the cells that have no rows to weigh.
+    """
+    from equipoise.engines.base import MADE, Part
+    from equipoise.engines.weighing import Weighted
+    from equipoise.lake.repair.output import place_named
+    from equipoise.plans.reweighing import Reweighing
+
+    _refuse_counted(data, options)
+    source, request, engine = asked_table(data, sensitive_features, label, options, progress)
+    if source.kind not in ("postgres", "spark"):
+        raise InputError(
+            f"{source.name} is not a table of PostgreSQL or Spark; `eq.sample_weight` gives its weights, in the "
+            "order of its rows."
+        )
+    columns = engine.schema(source)
+    if column.casefold() in {c.name.casefold() for c in columns}:
+        raise InputError(
+            f"{source.name} has a column {column!r} already; name another one with `column`."
+        )
+    target = place_named(output, engine)
+    counts = engine.counts(source, request)
+    weighed = Reweighing.of(counts)
+    known = request.with_edges(counts.bins)
+    view = Weighted(columns, known, counts, weighed.weights.tolist(), column)
+    part = Part(replace(source, view=view))
+    if isinstance(target, Path):
+        engine.write(target, [part])
+        return weighed
+    if (target.address, target.table) == (source.address, source.table):
+        raise InputError(f"{source.name} is the table itself; write to a table of another name.")
+    engine.require_free(target, only=MADE)
+    with engine.creating(target, [part], f"{MADE}: weights of {source.name}"):
+        return weighed
 
 
 def _refuse_counted(data: Any, counting: Mapping[str, Any]) -> None:

@@ -172,12 +172,16 @@ def repair(
     lake
         :class:`~equipoise.lake.lake.Lake`, or its folder, glob or a list of these.
     output
-        Repaired table to write. By default nothing is written.
+        Repaired table to write: a file, or a table of a database such as
+        ``postgresql://user@host/db?table=repaired``, whose base does not leave the database if it is
+        there as well. By default nothing is written.
     plan
         Plan to carry out instead of making one, or the path of one written as JSON; what the lake
         does not have is left out and reported. The columns and limits are those of the plan.
     ledger, plan_file
-        List of changes and plan to write. By default they are next to the output.
+        List of changes and plan to write. By default they are next to the output; of a table of a
+        database the ledger is the table ``…_ledger``, and the plan ``TABLE.plan.json`` in the working
+        folder.
     hash_key
         Secret key for the ledger's hashes, so that rows cannot be guessed from them.
     costs
@@ -219,6 +223,7 @@ def repair(
     from equipoise.lake import loop
     from equipoise.lake.lake import as_lake, take_search
     from equipoise.lake.matching.restriction import refuse_sql
+    from equipoise.lake.repair.destinations import named_places
 
     if options.get("count") is not None:
         raise InputError(
@@ -231,12 +236,16 @@ def repair(
             "table as part of the lake."
         )
     refuse_sql(options.get("sql"))
+    opened = as_lake(lake, progress=progress)
+    if plan is not None:
+        _refuse_overwriting(plan, output, ledger, plan_file)
+    if output is not None:  # what cannot be written is refused before any work
+        named_places(output, ledger, opened.engine)
     looking, given = take_search(options)
     limits, left = take(AcquisitionLimits, given)
     columns: dict[str, Any] = {"sensitive_features": sensitive_features, "label": label}
     made = None
     if plan is not None:
-        _refuse_overwriting(plan, output, ledger, plan_file)
         made = _given_plan(plan, {**left, **columns, "costs": costs})
         counts, request = made.counts, made.request
     else:
@@ -248,7 +257,7 @@ def repair(
     return loop.repair(
         counts,
         locate(data, **counts.reading.options),
-        as_lake(lake, progress=progress),
+        opened,
         request,
         output,
         plan=made,
@@ -283,7 +292,7 @@ def verify(
     *,
     base: Any,
     plan: str | os.PathLike[str],
-    ledger: str | os.PathLike[str],
+    ledger: Any,
     hash_key: bytes | None = None,
     encoding: str | None = None,
     delimiter: str | None = None,
@@ -296,8 +305,10 @@ def verify(
     ----------
     repaired, base
         Repaired table, and the table it was made from.
-    plan, ledger
-        Files of the plan and of the changes.
+    plan
+        File of the plan.
+    ledger
+        File or address of the list of changes.
     hash_key
         Secret key, if the ledger's hashes are keyed.
     encoding, delimiter
@@ -305,7 +316,9 @@ def verify(
     engine, progress
         As in :func:`count`.
 
-    The base is read as it was when the plan was made, with the same condition.
+    The base is read as it was when the plan was made, with the same condition. Rows are counted, hashed
+    and compared where they are: of a table in a database only the rows that the ledger lists are
+    fetched. Both tables must stay as they are meanwhile.
     """
     from equipoise.datasets.lookup import locate
     from equipoise.lake.verify import checks as checker

@@ -99,12 +99,21 @@ def open_lake(places: Sequence[str], options: dict[str, Any]) -> Iterator[Lake]:
         )
 
 
+def require_free(lake: Lake, output: str | None, ledger: str | None) -> None:
+    """Refuse an output that cannot be written, before the lake is even looked at."""
+    if output is not None:
+        from equipoise.lake.repair.destinations import named_places
+
+        named_places(output, ledger, lake.engine)
+
+
 def refuse_overwriting(lake: Lake, *outputs: str | None, base: str | None = None) -> None:
     """Refuse to write over the base or a file of the lake, before any work is done."""
+    from equipoise.engines.addresses import is_address
     from equipoise.lake.repair.output import require_apart
 
     read = [] if base is None else [("the base", Path(base))]
-    written = [Path(output) for output in outputs if output is not None]
+    written = [Path(output) for output in outputs if output is not None and not is_address(output)]
     require_apart(written, read + lake.files())
 
 

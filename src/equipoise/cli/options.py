@@ -351,9 +351,13 @@ repaired = stacked(
         "--output",
         "-o",
         common=True,
-        help="Repaired table to write; the extension sets the format.",
+        help="Repaired table to write: a file, whose extension sets the format, or the address of a table "
+        "of PostgreSQL or Spark.",
     ),
-    file("--ledger", help="List of changes to write. By default OUTPUT.ledger.parquet."),
+    file(
+        "--ledger",
+        help="List of changes to write. By default OUTPUT.ledger.parquet, or the table OUTPUT_ledger.",
+    ),
     option(
         "--dry-run",
         is_flag=True,

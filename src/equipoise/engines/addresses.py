@@ -17,6 +17,7 @@ from equipoise.errors import InputError, did_you_mean
 __all__ = [
     "SCHEMES",
     "Scheme",
+    "beside",
     "is_address",
     "local_path",
     "locator",
@@ -117,6 +118,17 @@ def locator(scheme: str) -> Callable[[str, dict[str, Any]], Any]:
     """Return the function that finds the source of an address of a scheme."""
     found: Callable[[str, dict[str, Any]], Any]
     found = importlib.import_module(SCHEMES[scheme].module).locate
+    return found
+
+
+def beside(address: str, ending: str) -> str:
+    """Return the address of the table of a database whose name has an ending more.
+
+    >>> beside("spark:warehouse.people", "_ledger")
+    'spark:warehouse.people_ledger'
+    """
+    module = importlib.import_module(SCHEMES[scheme_of(address) or ""].module)
+    found: str = module.beside(address, ending)
     return found
 
 

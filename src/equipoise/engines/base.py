@@ -1,9 +1,9 @@
-"""The interface of engines: eleven verbs over tables, and checks that all engines share."""
+"""The interface of engines: twelve verbs over tables, and checks that all engines share."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
@@ -52,6 +52,28 @@ class Part:
 
     source: Source
     without: Sequence[Any] = ()
+    foreign: bool = False
+    """Whether rows of other tables are added: a value that a column cannot hold becomes missing, and a
+    database that numbers the rows of its table numbers these, too."""
+
+
+MADE = "Made by Equipoise"
+"""How the comment on a table begins that was made for a result, which is no source of others."""
+
+
+@dataclass(frozen=True)
+class MadeTable:
+    """A table of a database that is being made."""
+
+    source: Source
+    """The table, which can be read; it may have a temporary name."""
+
+    last: Callable[[], pa.Table]
+    """Returns the rows of the last part, a frame, as they are in the table, in their order, with their
+    md5 as the last column."""
+
+    numbered: tuple[str, ...] = ()
+    """Columns in which the database numbered the rows of other tables."""
 
 
 class Middle(NamedTuple):
@@ -156,9 +178,15 @@ class Engine(Protocol):
         Places that the table does not have are ignored.
         """
 
+    def require_free(self, target: Source, *, only: str = "") -> None:
+        """Refuse the name of a table of a database under which none can be made.
+
+        A table of that name, if there is one, must have a comment that begins with ``only``.
+        """
+
     def creating(
-        self, target: Source, parts: Sequence[Part]
-    ) -> contextlib.AbstractContextManager[Source]:
+        self, target: Source, parts: Sequence[Part], comment: str = ""
+    ) -> contextlib.AbstractContextManager[MadeTable]:
         """Make a table of a database of the rows of some parts, with the columns of the first.
 
         Yields the new table, which can be read, and is in place when the block ends. After an error
@@ -263,11 +291,9 @@ def require_rows(counts: Counts, table: str) -> Counts:
     )
 
 
-def cannot_create(engine: str, target: Source, parts: Sequence[Part]) -> Unsupported:
+def cannot_create(engine: str, target: Source) -> Unsupported:
     """Make the error for a table that an engine cannot make."""
-    return Unsupported(
-        f"the {engine} engine cannot make {target.name} of {len(parts)} tables; it writes files."
-    )
+    return Unsupported(f"the {engine} engine cannot make {target.name}; it writes files.")
 
 
 def require_writable(path: str | os.PathLike[str], writes: tuple[str, ...]) -> str:

@@ -54,3 +54,21 @@ def is_whole(column_type: str) -> bool:
 def is_float(column_type: str) -> bool:
     """Whether values of a type are floating-point numbers, which may be not-a-number."""
     return family(column_type) == "float"
+
+
+def is_shared(column_type: str) -> bool:
+    """Whether a type has a name that all engines know; a type of one database keeps its own.
+
+    >>> is_shared("VARCHAR"), is_shared("jsonb")
+    (True, False)
+    """
+    return not column_type.islower()
+
+
+def collated_type(collation: str) -> str:
+    """Name the type of texts that a collation compares, which may take different ones for equal.
+
+    >>> collated_type("UTF8_LCASE"), family("collated text (utf8_lcase)")
+    ('collated text (utf8_lcase)', 'other')
+    """
+    return f"collated text ({collation.lower()})"

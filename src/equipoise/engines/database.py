@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import abc
-import collections
 import contextlib
+import functools
 import hashlib
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -28,6 +27,7 @@ from equipoise.engines import sql
 from equipoise.engines.base import (
     Column,
     Identity,
+    MadeTable,
     Middle,
     Part,
     require_choice,
@@ -36,9 +36,11 @@ from equipoise.engines.base import (
     require_plain,
     require_rows,
 )
-from equipoise.engines.column_types import family, is_float
+from equipoise.engines.choices import as_wanted, departed, named_places, wanted_cells
+from equipoise.engines.column_types import family, is_shared
 from equipoise.engines.filtering import Filtering
 from equipoise.errors import InputError, Unsupported
+from equipoise.plain import rows_text
 from equipoise.values import MISSING, Value
 
 if TYPE_CHECKING:
@@ -71,6 +73,8 @@ class Database(Filtering):
         """Count the rows of each cell, in one scan."""
         with self._opened(source) as (table, columns):
             require_columns(columns, request, source.name)
+            counted = [c for c in columns if c.name in request.columns and not is_shared(c.type)]
+            require_comparable(counted, source.name)
             request = self._with_edges(source, table, columns, request)
             counts = self._counted(source, table, columns, request)
             where = "" if source.where is None else f" where {source.where.one_line}"
@@ -154,10 +158,18 @@ class Database(Filtering):
         return f"rows:{int(found['n'][0].as_py())}:{total:x}:{names[:8]}"
 
     @abc.abstractmethod
+    def require_free(self, target: Source, *, only: str = "") -> None:
+        """Refuse a name under which no table can be made; see :class:`~equipoise.engines.base.Engine`."""
+
+    @abc.abstractmethod
     def creating(
-        self, target: Source, parts: Sequence[Part]
-    ) -> contextlib.AbstractContextManager[Source]:
+        self, target: Source, parts: Sequence[Part], comment: str = ""
+    ) -> contextlib.AbstractContextManager[MadeTable]:
         """Make a table of the rows of some parts; see :class:`~equipoise.engines.base.Engine`."""
+
+    def is_near(self, target: Source, source: Source) -> bool:  # noqa: ARG002
+        """Whether rows of a source of this engine can be copied to a table without leaving the database."""
+        return True
 
     def part_rows(self, part: Part) -> pa.Table:
         """Return the rows of a part, for an engine that has no access to them."""
@@ -259,13 +271,14 @@ class Database(Filtering):
         request = require_choice(columns, request, take, source.name)
         there = None
         if known.key and not known.carried and take.n:
-            asked = replace(request, missing="group", missing_label="group", weight=None)
-            there = self._counted(source, table, columns, asked)
+            plainly = replace(request, missing="group", missing_label="group", weight=None)
+            there = self._counted(source, table, columns, plainly)
         for limited in (True, False):
             wanted = wanted_cells(take, columns, request, there if limited else None)
             with self._registered(wanted) as name:
+                asked = as_wanted(name, wanted)
                 query = sql.choose_rows(
-                    self.dialect, table, columns, request, name, seed, known=known, located=located
+                    self.dialect, table, columns, request, asked, seed, known=known, located=located
                 )
                 found = self._arrow(source, query, "choosing rows")
             if there is None or not limited or len(found) >= _available(take, there):
@@ -310,88 +323,39 @@ class Database(Filtering):
         """Tell what rows of a table are known by; refuse a key that is not one."""
         if not source.key:
             return Identity()
-        names = [c.name for c in columns]
-        require_names(names, source.key, source.name)
-        query = sql.count_keys(self.dialect, table, source.key)
-        found = self._arrow(source, query, f"checking the key of {source.name}")
-        absent, repeated = (int(found[name][0].as_py()) for name in ("absent", "repeated"))
+        require_names([c.name for c in columns], source.key, source.name)
+        if not self._guarantees_key(source):
+            self._require_key(source, table)
+        return Identity(key=tuple(source.key))
+
+    def _guarantees_key(self, source: Source) -> bool:  # noqa: ARG002
+        """Whether the database itself sees to it that the key of a table is one."""
+        return False
+
+    @functools.cached_property
+    def _checked_keys(self) -> dict[Source, int]:
+        """Tables whose keys were checked, and how many rows they had."""
+        return {}
+
+    def _require_key(self, source: Source, table: str) -> None:
+        """Refuse a key that is not one; a table of as many rows as before is not checked again."""
+        title = f"checking the key of {source.name}"
+        before = self._checked_keys.get(source) if source.data is None else None
+        if before is not None:
+            found = self._arrow(source, f"SELECT count(*) AS n FROM {table} AS input", title)
+            if int(found["n"][0].as_py()) == before:
+                return
+        found = self._arrow(source, sql.count_keys(self.dialect, table, source.key), title)
+        rows, absent, repeated = (int(column[0].as_py()) for column in found.columns)
         if absent or repeated:
             key = ", ".join(source.key)
             raise InputError(
-                f"{key} is not a key of {source.name}: {absent:,} rows have no value of it, and "
-                f"{repeated:,} rows have the value of another row; name columns whose values are "
+                f"{key} is not a key of {source.name}: {rows_text(absent)} without a value of it, and "
+                f"{rows_text(repeated)} with the value of another row; name columns whose values are "
                 "all different, or none."
             )
-        return Identity(key=tuple(source.key))
-
-
-def wanted_cells(
-    take: Counts, columns: Sequence[Column], request: CountRequest, there: Counts | None = None
-) -> pa.Table:
-    """Make the table of cells that rows are chosen by; see :func:`equipoise.engines.sql.choose_rows`.
-
-    ``there`` are the rows of each cell, if rows have a key. Their md5s are uniform, so a little more
-    than the wanted share of them is enough.
-    """
-    types = {c.name: c.type for c in columns}
-    cells = take.to_arrow()
-    keys = {}
-    for i, axis in enumerate(take.axes):
-        texts = cells.column(i).cast(pa.string()).to_pylist()
-        if axis.name not in request.bins and is_float(types[axis.name]):
-            texts = [None if text is None else sql.float_bits(text) for text in texts]
-        keys[f"k{i}"] = pa.array(texts, pa.string())
-    many = {} if there is None else there.cells()
-    limits = [below(want, many.get(cell)) for cell, want in take.cells().items()]
-    return pa.table(
-        {
-            **keys,
-            "want": pa.array(take.rows, pa.int64()),
-            "cell": pa.array(range(len(cells)), pa.int64()),
-            "below": pa.array(limits, pa.string()),
-        }
-    )
-
-
-def named_places(places: Sequence[Any], known: Identity) -> pa.Table:
-    """Make the table of places that rows are fetched by: keys, or hashes and occurrences."""
-    texts = [str(place) for place in places]
-    if known.key:
-        return pa.table({"place": pa.array(texts, pa.string())})
-    parts = [text.rpartition("#") for text in texts]
-    good = [(md5, int(nth)) for md5, _, nth in parts if nth.isdecimal()]
-    return pa.table(
-        {
-            "md5": pa.array([md5 for md5, _ in good], pa.string()),
-            "nth": pa.array([nth for _, nth in good], pa.int64()),
-        }
-    )
-
-
-def departed(places: Sequence[Any], known: Identity) -> pa.Table:
-    """Make the table of rows that are left out: keys, or hashes and how many rows have them."""
-    if known.key:
-        return named_places(places, known)
-    rows = collections.Counter(str(place).rpartition("#")[0] for place in places)
-    return pa.table(
-        {
-            "md5": pa.array(list(rows), pa.string()),
-            "n": pa.array(list(rows.values()), pa.int64()),
-        }
-    )
-
-
-def rows_but(rows: pa.Table, places: Sequence[int]) -> pa.Table:
-    """Return the rows of a table in memory but for those at some places.
-
-    >>> rows_but(pa.table({"a": [1, 2, 3]}), [1])["a"].to_pylist()
-    [1, 3]
-    """
-    if not len(places):
-        return rows
-    stay = np.ones(len(rows), bool)
-    stay[np.asarray(places, np.int64)] = False
-    return rows.filter(pa.array(stay))
+        if source.data is None:
+            self._checked_keys[source] = rows
 
 
 def as_type(rows: pa.Table, place: int, kind: pa.DataType, table: str) -> pa.ChunkedArray:
@@ -408,6 +372,11 @@ def as_type(rows: pa.Table, place: int, kind: pa.DataType, table: str) -> pa.Chu
 def require_comparable(columns: Sequence[Column], table: str) -> None:
     """Refuse to choose rows of a table with values that engines do not write alike."""
     for column in columns:
+        if column.type.startswith("collated"):
+            raise InputError(
+                f"column {column.name!r} of {table} is {column.type}, which takes different texts for equal; "
+                "give it another collation with `sql`."
+            )
         if family(column.type) == "other":
             raise InputError(
                 f"column {column.name!r} of {table} has the type {column.type}, whose values cannot be "
@@ -416,20 +385,6 @@ def require_comparable(columns: Sequence[Column], table: str) -> None:
 
 
 _CARRIED = "equipoise origin"
-_DIGITS = 12
-_ALL = "g"  # after every hexadecimal digit
-
-
-def below(want: int, there: int | None) -> str:
-    """Return the md5 below which there are very likely as many rows as are wanted.
-
-    >>> below(100, 1_000_000), below(100, 110), below(100, None)
-    ('000d1b71758e', 'g', 'g')
-    """
-    enough = want + 8 * math.sqrt(want) + 20
-    if not there or enough >= there:
-        return _ALL
-    return f"{int(enough / there * 16**_DIGITS):0{_DIGITS}x}"
 
 
 def _available(take: Counts, there: Counts) -> int:

@@ -156,6 +156,10 @@ class Dialect:
         """Read a whole number by its digits, and only others, such as 1e3, as a double."""
         raise NotImplementedError
 
+    def narrowed(self, double: str, column_type: str) -> str:
+        """Write a double as a floating-point number of a type."""
+        raise NotImplementedError
+
     def redated(self, text: str, read: str, write: str) -> str:
         """Write a date in another format; formats are those of strptime."""
         raise NotImplementedError
@@ -224,6 +228,11 @@ class Dialect:
         """Write a table with a column ``word`` of many words without commas, as one literal."""
         raise NotImplementedError
 
+    def joined(self, texts: Iterable[str]) -> str:
+        """Write texts, of which some may be null, as one text that no others give."""
+        parts = [f"coalesce({self.as_text(f'length({t})')} || ':' || {t}, '-')" for t in texts]
+        return " || ',' || ".join(parts)
+
     def md5(self, text: str) -> str:
         """Write the MD5 of a text as 32 hexadecimal digits."""
         return f"md5({text})"
@@ -275,10 +284,6 @@ class PartsDialect(Dialect):
 
     def rounded(self, text: str, places: int) -> str:
         """Read a text that matches :data:`NUMBER` as an exact number of some decimal places."""
-        raise NotImplementedError
-
-    def narrowed(self, double: str, column_type: str) -> str:
-        """Write a double as a floating-point number of a type."""
         raise NotImplementedError
 
     def day(self, year: str, month: str, day: str) -> str:

@@ -9,8 +9,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from equipoise.counts import Condition
-from equipoise.engines.base import Column
+from equipoise.engines.base import Column, require_names
 from equipoise.engines.column_types import is_text
+from equipoise.engines.comparisons import WHOLE, compared, trimmed
 from equipoise.engines.conditions import (
     KINDS,
     Meaningless,
@@ -22,7 +23,6 @@ from equipoise.engines.conditions import (
     typings,
 )
 from equipoise.engines.dialect import PartsDialect
-from equipoise.engines.sql import WHOLE, compared, trimmed
 from equipoise.engines.translation import translated
 from equipoise.errors import InputError
 from equipoise.values import MISSING_MARKS
@@ -67,6 +67,8 @@ class Filtering(abc.ABC):
 
     def _restricted(self, source: Source, table: str, columns: tuple[Column, ...]) -> str:
         """Return the text of the rows of a table that satisfy the source's condition."""
+        if source.sql is None:  # a query may leave columns out, which only those who need them miss
+            require_names([c.name for c in columns], source.key, source.name)
         where = source.where
         if where is None:
             return table

@@ -27,6 +27,9 @@ Kind: TypeAlias = Literal[
 CONTAINERS: frozenset[Kind] = frozenset({"duckdb", "sqlite", "excel"})
 """Files that hold several tables, each with a name: ``file::table``."""
 
+DATABASES: tuple[Kind, ...] = ("postgres", "spark")
+"""Tables whose rows stay where they are, and have no numbers; only the rows tell their state."""
+
 EXTENSIONS: Mapping[str, Kind] = {
     ".csv": "csv",
     ".tsv": "csv",

@@ -23,6 +23,7 @@ from equipoise.counts.columns import as_number, encode_arrow, not_numbers, numbe
 from equipoise.counts.skipped import NOTHING, Skipped
 from equipoise.engines.base import (
     Column,
+    MadeTable,
     Middle,
     Part,
     cannot_create,
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
 
 
 class MemoryEngine:
-    """Eleven verbs over tables held in memory, for tests and small tables."""
+    """Twelve verbs over tables held in memory, for tests and small tables."""
 
     name: ClassVar[str] = "memory"
     reads: ClassVar[Mapping[str, str]] = {
@@ -137,11 +138,18 @@ class MemoryEngine:
         there = sorted({place for place in places if 0 <= place < len(table)})
         return _located(table.take(pa.array(there, pa.int64())), there)
 
-    def creating(
-        self, target: Source, parts: Sequence[Part]
-    ) -> contextlib.AbstractContextManager[Source]:
+    def require_free(self, target: Source, *, only: str = "") -> None:  # noqa: ARG002
         """Refuse to make a table of a database."""
-        raise cannot_create(self.name, target, parts)
+        raise cannot_create(self.name, target)
+
+    def creating(
+        self,
+        target: Source,
+        parts: Sequence[Part],  # noqa: ARG002
+        comment: str = "",  # noqa: ARG002
+    ) -> contextlib.AbstractContextManager[MadeTable]:
+        """Refuse to make a table of a database."""
+        raise cannot_create(self.name, target)
 
     def write(
         self,

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from equipoise.engines.base import Part
-from equipoise.engines.database import rows_but
+from equipoise.engines.choices import rows_but
 from equipoise.engines.duckdb import DuckDBEngine
 from equipoise.errors import InputError, MissingDependency
 from equipoise.progress import Reporter, silent
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from equipoise.counts import CountRequest, Counts
     from equipoise.counts.skipped import Skipped
-    from equipoise.engines.base import Column, Engine, Middle
+    from equipoise.engines.base import Column, Engine, MadeTable, Middle
     from equipoise.engines.profiling import Profile
     from equipoise.engines.sources import Source
     from equipoise.values import Value
@@ -118,13 +118,24 @@ class Routing:
         """Fetch the rows at some places."""
         return self.engine_of(source).fetch(source, places)
 
+    def require_free(self, target: Source, *, only: str = "") -> None:
+        """Refuse the name of a table of a database under which none can be made."""
+        self.engine_of(target).require_free(target, only=only)
+
     def creating(
-        self, target: Source, parts: Sequence[Part]
-    ) -> contextlib.AbstractContextManager[Source]:
-        """Make a table of a database; rows of other engines are brought to it."""
+        self, target: Source, parts: Sequence[Part], comment: str = ""
+    ) -> contextlib.AbstractContextManager[MadeTable]:
+        """Make a table of a database; rows of other engines and of other servers are brought to it."""
         engine = self.engine_of(target)
-        near = [part if self._is_at(engine, part) else self._brought(part) for part in parts]
-        return engine.creating(target, near)
+        near = [part if self._is_near(target, part) else self._brought(part) for part in parts]
+        return engine.creating(target, near, comment)
+
+    def _is_near(self, target: Source, part: Part) -> bool:
+        engine = self.engine_of(target)
+        if not self._is_at(engine, part):
+            return False
+        is_there: bool = engine.is_near(target, part.source)  # type: ignore[attr-defined] # all are databases
+        return is_there
 
     def _is_at(self, engine: Engine, part: Part) -> bool:
         return part.source.kind == "frame" or self.engine_of(part.source) is engine
@@ -134,9 +145,10 @@ class Routing:
 
         engine = self.engine_of(part.source)
         if engine is self.local:
-            return Part(locate(rows_but(engine.read(part.source), part.without)))
-        rows = engine.part_rows(part)  # type: ignore[attr-defined] # only databases are not local
-        return Part(locate(rows))
+            rows = rows_but(engine.read(part.source), part.without)
+        else:
+            rows = engine.part_rows(part)  # type: ignore[attr-defined] # only databases are not local
+        return Part(locate(rows), foreign=part.foreign)
 
     def write(
         self,

@@ -52,8 +52,8 @@ READING = tuple(f.name for f in fields(Reading))
 class Source:
     """A table: files, a table of a database, or a frame in memory.
 
-    ``table`` names a table of a database, or a sheet; ``data`` is the Arrow table or the relation
-    itself. A query ``sql`` calls the table ``input``, and so does a ``view`` its result. ``key`` are
+    ``table`` names a table of a database, or a sheet; ``query`` is one of the database that gives the
+    table; ``data`` is the Arrow table or the relation itself. A query ``sql`` calls the table ``input``, and so does a ``view`` its result. ``key`` are
     the columns that rows are known by. Only rows that satisfy ``where`` are seen. If
     a source is ``lenient``, lines of CSV files that are not rows are skipped and counted.
 
@@ -66,6 +66,7 @@ class Source:
     kind: Kind
     paths: tuple[Path, ...] = ()
     table: str | None = None
+    query: str | None = None
     data: Any = field(default=None, repr=False, compare=False)
     sql: str | None = None
     view: View | None = None
@@ -175,6 +176,8 @@ def _from_frame(data: Any, options: dict[str, Any], columns: Collection[str]) ->
     module = type(data).__module__.partition(".")[0]
     if module == "pyspark" and hasattr(data, "sparkSession"):
         return Source(name="the DataFrame", kind="spark", data=data, **options)
+    if module == "ibis" and hasattr(data, "get_backend"):
+        return _from_ibis(data, options)
     if module in ("duckdb", "_duckdb") and hasattr(data, "query"):
         return Source(name="the relation", kind="relation", data=data, **options)
     # A lone series has no columns; a reader of batches has a schema.
@@ -185,7 +188,32 @@ def _from_frame(data: Any, options: dict[str, Any], columns: Collection[str]) ->
         return Source(name="the frame", kind="frame", data=table, **options)
     raise InputError(
         f"data of the type {type(data).__name__} cannot be measured; give a path, a pandas, polars or Arrow "
-        "table, a DuckDB relation, a Spark DataFrame, a psycopg connection with the name of a table, or Counts."
+        "table, a DuckDB relation, a Spark DataFrame, an ibis table, a psycopg connection with the name of a table, "
+        "or Counts."
+    )
+
+
+def _from_ibis(table: Any, options: dict[str, Any]) -> Source:
+    """Take a table of ibis as its connection and its query; ibis itself is not loaded."""
+    name = "the ibis table"
+    try:
+        backend = table.get_backend()
+        query = str(backend.compile(table))
+    except Exception as error:
+        if not type(error).__module__.startswith("ibis."):
+            raise
+        why = (str(error) or type(error).__name__).splitlines()[0].rstrip(".")
+        raise InputError(f"{name} cannot be written as a query: {why}.") from None
+    if backend.name == "duckdb":
+        return Source(name=name, kind="relation", data=backend.con.sql(query), **options)
+    if backend.name == "pyspark":
+        frame = backend._session.sql(query)  # noqa: SLF001 (there is no other way to its session)
+        return Source(name=name, kind="spark", data=frame, **options)
+    if backend.name == "postgres":
+        return Source(name=name, kind="postgres", data=backend.con, query=query, **options)
+    raise InputError(
+        f"{name} is on the backend {backend.name!r}; those on duckdb, postgres and pyspark can be measured "
+        "where they are. Give its rows, as in `table.to_pyarrow()`."
     )
 
 

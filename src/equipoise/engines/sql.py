@@ -5,11 +5,10 @@ from __future__ import annotations
 import itertools
 import math
 import struct
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from equipoise.counts.columns import as_number
-from equipoise.counts.reading import Condition, is_plain_type
 from equipoise.engines.base import Column, Identity, location_names
 from equipoise.engines.column_types import is_float, is_text, is_whole
 from equipoise.values import as_value
@@ -113,7 +112,7 @@ def count_cells(d: Dialect, table: str, columns: Sequence[Column], request: Coun
             f"count(*) FILTER (WHERE {bad}) AS bad_weights",
         ]
     keys = ", ".join(str(i + 1) for i in range(len(request.columns)))
-    return f"SELECT {', '.join(selected)} FROM {table} GROUP BY {keys}"
+    return f"SELECT {', '.join(selected)} FROM {table} AS input GROUP BY {keys}"
 
 
 def _key(d: Dialect, name: str, column_type: str, request: CountRequest) -> str:
@@ -130,7 +129,7 @@ def values_by_frequency(d: Dialect, table: str, column: Column, limit: int) -> s
     """
     name = d.identifier(column.name)
     value = d.float(name) if is_float(column.type) else d.key(name, column.type)
-    grouped = f"SELECT {value} AS v, count(*) AS n FROM {table} GROUP BY 1"
+    grouped = f"SELECT {value} AS v, count(*) AS n FROM {table} AS input GROUP BY 1"
     order = (
         "v" if d.key(name, column.type) == name and not is_text(column.type) else d.by_bytes("v")
     )
@@ -144,7 +143,7 @@ def numbers_by_size(d: Dialect, table: str, column: Column, na: Sequence[str]) -
     """Select the distinct numbers of a column as ``x``, with their frequencies ``n``."""
     present = f"{without_na(d, column.name, column.type, na)} IS NOT NULL"
     number = d.number(d.identifier(column.name), column.type)
-    numbers = f"SELECT {number} AS x FROM {table} WHERE {present}"
+    numbers = f"SELECT {number} AS x FROM {table} AS input WHERE {present}"
     return f"SELECT x, count(*) AS n FROM ({numbers}) AS numbers WHERE x IS NOT NULL GROUP BY x"
 
 
@@ -175,7 +174,7 @@ def strange_text(d: Dialect, table: str, column: Column, na: Sequence[str]) -> s
     text = d.text(d.identifier(column.name), column.type)
     return (
         f"SELECT min({text}) FILTER (WHERE {number} = -1) AS strange, "
-        f"count(*) FILTER (WHERE {number} >= 0) AS numbers FROM {table}"
+        f"count(*) FILTER (WHERE {number} >= 0) AS numbers FROM {table} AS input"
     )
 
 
@@ -200,9 +199,22 @@ def cell_text(d: Dialect, name: str, column_type: str, request: CountRequest) ->
 
 def canonical_row(d: Dialect, columns: Sequence[Column]) -> str:
     """Write a row as one text; the length before each value makes it unambiguous."""
-    texts = [d.exact(d.identifier(c.name), c.type) for c in columns]
-    parts = [f"coalesce({d.as_text(f'length({t})')} || ':' || {t}, '-')" for t in texts]
-    return " || ',' || ".join(parts)
+    return d.joined([d.exact(d.identifier(c.name), c.type) for c in columns])
+
+
+class WantedCells(NamedTuple):
+    """A table of cells that rows are chosen by, and what is known of it before the query runs.
+
+    It has the exact texts of each cell as ``k0``, ``k1``, …, its number as ``cell``, its rows as ``want``,
+    and as ``below`` the md5 from which on rows with a key need not be looked at: the database then
+    sorts only a few more rows than are wanted.
+    """
+
+    name: str
+    absent: Collection[int] = ()
+    """Numbers of the texts that are null in some cell."""
+    below: str = ""
+    """The largest ``below``; a row with a larger md5 is in no case wanted."""
 
 
 def choose_rows(
@@ -210,7 +222,7 @@ def choose_rows(
     table: str,
     columns: Sequence[Column],
     request: CountRequest,
-    wanted: str,
+    wanted: WantedCells,
     seed: int,
     *,
     known: Identity,
@@ -219,10 +231,6 @@ def choose_rows(
     """Choose rows by cell in the order of the md5 of a seed and what a row is known by.
 
     Rows of a view are known by the rows that they are made of, but chosen by what they say.
-
-    ``wanted`` is a table with the exact texts of each cell as ``k0``, ``k1``, …, its number as
-    ``cell``, its rows as ``want``, and as ``below`` the md5 from which on rows with a key need not be
-    looked at: the database then sorts only a few more rows than are wanted.
     """
     types = {c.name: c.type for c in columns}
     names = ", ".join(d.identifier(c.name) for c in columns)
@@ -235,8 +243,11 @@ def choose_rows(
         f"{cell_text(d, name, types[name], request)} AS {cell}"
         for name, cell in zip(request.columns, cells, strict=True)
     )
-    matches = " AND ".join(d.same(f"w.k{i}", f"t.{cell}") for i, cell in enumerate(cells))
-    hashed, few = f"text{mark}", ""
+    matches = " AND ".join(
+        d.same(f"w.k{i}", f"t.{cell}") if i in wanted.absent else f"w.k{i} = t.{cell}"
+        for i, cell in enumerate(cells)
+    )
+    hashed, few, early = f"text{mark}", "", ""
     if known.key and not known.carried:
         few = f" WHERE {d.by_bytes(f'hash{mark}')} < {d.by_bytes(f'below{mark}')}"
     else:  # equal rows are numbered, so that their hashes differ
@@ -252,10 +263,12 @@ def choose_rows(
     text = canonical_row(d, [c for c in columns if c.name in by] or columns)
     order = d.by_bytes(f"hash{mark}")
     digest = d.md5(f"{d.literal(f'{seed}/')} || {hashed}")
+    if few and wanted.below:  # most rows are passed over before they are joined
+        early = f" WHERE {d.by_bytes(digest)} < {d.by_bytes(d.literal(wanted.below))}"
     return (
         f"WITH texts AS (SELECT *, {text} AS text{mark}, {texts} FROM {table} AS input), "
         f"picked AS (SELECT t.*, w.cell AS cell{mark}, w.want AS want{mark}, w.below AS below{mark} "
-        f"FROM texts AS t JOIN {wanted} AS w ON {matches}), "
+        f"FROM (SELECT * FROM texts{early}) AS t JOIN {wanted.name} AS w ON {matches}), "
         f"counted AS (SELECT *{'' if known.key and not known.carried else nth} FROM picked), "
         f"hashed AS (SELECT *, {digest} AS hash{mark}{own} "
         f"FROM counted), placed AS (SELECT *, row_number() OVER "
@@ -265,11 +278,11 @@ def choose_rows(
 
 
 def count_keys(d: Dialect, table: str, key: Sequence[str]) -> str:
-    """Count the rows without a key, and those whose key an earlier row has."""
+    """Count the rows, those without a key, and those whose key an earlier row has."""
     names = [d.identifier(name) for name in key]
     absent = " OR ".join(f"{name} IS NULL" for name in names)
     return (
-        f"SELECT coalesce(sum(CASE WHEN {absent} THEN n END), 0) AS absent, "
+        f"SELECT coalesce(sum(n), 0) AS n, coalesce(sum(CASE WHEN {absent} THEN n END), 0) AS absent, "
         f"coalesce(sum(CASE WHEN NOT ({absent}) THEN n - 1 END), 0) AS repeated "
         f"FROM (SELECT {', '.join(names)}, count(*) AS n FROM {table} AS input "
         f"GROUP BY {', '.join(names)}) AS grouped"
@@ -345,6 +358,14 @@ def rows_known(
     )
 
 
+def in_order(d: Dialect, table: str, columns: Sequence[Column]) -> str:
+    """Select all rows in the order of their column ``line…`` (see :func:`mark_of`), with their md5."""
+    _, md5 = location_names(c.name for c in columns)
+    names = ", ".join(d.identifier(c.name) for c in columns)
+    hashed = f"{d.md5(canonical_row(d, columns))} AS {md5}"
+    return f"SELECT {names}, {hashed} FROM {table} AS input ORDER BY line{mark_of(columns)}"
+
+
 def all_located(d: Dialect, table: str, columns: Sequence[Column], known: Identity) -> str:
     """Select all rows with their location."""
     mark = mark_of(columns)
@@ -395,7 +416,9 @@ def fingerprint(d: Dialect, table: str, columns: Sequence[Column]) -> str:
     The sum does not depend on the order of the rows, which tables of a database do not have.
     """
     hashed = d.md5_bits(d.md5(canonical_row(d, columns)))
-    return f"SELECT count(*) AS n, {d.as_text(f'sum({hashed})')} AS total FROM {table} AS input"
+    # Inside, since Spark adds up nothing that it calls a method of Java for, as for floating-point numbers.
+    bits = f"SELECT {hashed} AS bits FROM {table} AS input"
+    return f"SELECT count(*) AS n, {d.as_text('sum(bits)')} AS total FROM ({bits}) AS hashed"
 
 
 def over(table: str, query: str) -> str:
@@ -406,7 +429,7 @@ def over(table: str, query: str) -> str:
 
 def numbered(table: str, columns: Sequence[Column]) -> str:
     """Number the rows of a table as they are read, for which an engine must keep their order."""
-    return f"(SELECT *, row_number() OVER () - 1 AS line{mark_of(columns)} FROM {table})"
+    return f"(SELECT *, row_number() OVER () - 1 AS line{mark_of(columns)} FROM {table} AS input)"
 
 
 def _location(
@@ -441,48 +464,3 @@ def key_text(d: Dialect, columns: Sequence[Column], known: Identity) -> str:
 def mark_of(columns: Sequence[Column]) -> str:
     """Return a suffix that is longer than any column name, so that names with it are unused."""
     return "_" * (1 + max(len(c.name) for c in columns))
-
-
-# -------------------------------------------------------------------------- conditions
-
-
-WHOLE = ("BIGINT", "HUGEINT")
-"""Integers are not compared as floats: long identifiers that differ would become equal."""
-
-
-def compared(
-    d: Dialect, table: str, columns: Sequence[Column], condition: Condition
-) -> tuple[str, tuple[str, ...]]:
-    """Convert the columns of a condition to the types that they are compared as.
-
-    Returns the converted table, and the expressions that select the original columns from it.
-    """
-    mark = mark_of(columns)
-    types = {name.casefold(): kind for name, kind in (condition.types or {}).items()}
-    inner, own = [], []
-    for i, column in enumerate(columns):
-        name = d.identifier(column.name)
-        kind = types.get(column.name.casefold(), column.type)
-        is_same = kind == column.type or not is_plain_type(kind)
-        if is_same and not (is_float(kind) and column.name.casefold() in types):
-            inner.append(name)
-            own.append(name)
-        else:
-            inner += [f"{_as_type(d, column, kind)} AS {name}", f"{name} AS kept{i}{mark}"]
-            own.append(f"kept{i}{mark} AS {name}")
-    return f"(SELECT {', '.join(inner)} FROM {table} AS input) AS input", tuple(own)
-
-
-def _as_type(d: Dialect, column: Column, kind: str) -> str:
-    """Convert a column to another type; values that cannot be converted become missing."""
-    value = d.identifier(column.name)
-    if kind == "VARCHAR":
-        return d.text(value, column.type)
-    if is_float(kind) and kind == column.type:  # not-a-number would be greater than any number
-        return f"CASE WHEN NOT {d.is_nan(value)} THEN {value} END"
-    return d.converted(trimmed(d, column), kind)
-
-
-def trimmed(d: Dialect, column: Column) -> str:
-    """Read a column as text without surrounding blanks."""
-    return f"trim({d.text(d.identifier(column.name), column.type)})"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import Any
 
-from equipoise.engines.base import Engine, count_frame
+from equipoise.engines.base import Engine
 from equipoise.engines.sources import Source
-from equipoise.errors import InputError
 from equipoise.evaluation.evaluation import Evaluation
+from equipoise.evaluation.reading import ReadRows, read_rows
 from equipoise.evaluation.request import EvaluationRequest
 from equipoise.evaluation.study.summary import summarize_study
 from equipoise.evaluation.training.empty_cells import require_repairable
@@ -18,11 +18,6 @@ from equipoise.evaluation.training.material import prepare
 from equipoise.evaluation.training.models import choose_models
 from equipoise.evaluation.training.run import run
 from equipoise.progress import Reporter, silent
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from equipoise.counts import CountRequest
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,12 +62,15 @@ def _study(
     # Everything that may be wrong is checked before rows are read, or before models are trained.
     models = choose_models(wanted.models)
     request, source, after = wanted.request, wanted.source, wanted.after
-    material = prepare(
-        read_rows(source, request.counting, engine),
-        request,
-        name=source.name,
-        after=None if after is None else read_rows(after, request.counting, engine),
-    )
+    rows, given = _read(source, request, engine)
+    after_rows = None
+    if after is not None:
+        names = {c.name for c in engine.schema(after)}
+        drop = [name for name in request.reading.drop if name in names]
+        after_rows, more = _read(after, request, engine, drop)
+        given += more
+    material = prepare(rows, request, name=source.name, after=after_rows)
+    material = replace(material, rows_given=given)
     require_repairable(material, request)
     records = run(material, request, models, jobs=jobs, path=runs, progress=progress)
     title = wanted.title if after is None else f"{source.name} and {after.name}"
@@ -80,14 +78,18 @@ def _study(
     return {**study, "reading": source.reading.to_dict()}
 
 
-def read_rows(source: Source, counting: CountRequest, engine: Engine) -> pa.Table:
-    """Read all rows of a table, with all columns."""
-    given = counting.count or counting.weight
-    if given is not None:
-        raise InputError(
-            "models and imputation methods work on individual rows; give the rows themselves, without "
-            f"the column {given!r} of counts or weights."
-        )
-    rows = engine.read(source)
-    count_frame(rows, counting, source.name)  # refuses columns and tables that cannot be counted
-    return rows
+def _read(
+    source: Source,
+    request: EvaluationRequest,
+    engine: Engine,
+    drop: Sequence[str] | None = None,
+) -> ReadRows:
+    return read_rows(
+        source,
+        request.counting,
+        engine,
+        drop=request.reading.drop if drop is None else drop,
+        needed=(*request.also, *filter(None, [request.keep_together])),
+        max_rows=request.max_rows,
+        seed=request.seed,
+    )

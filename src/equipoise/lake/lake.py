@@ -257,9 +257,11 @@ class Lake(Contents):
         plan, base, encoding, delimiter
             As in :meth:`find`; the base must exist.
         output
-            File of the repaired table. With None nothing is written (a dry run).
+            File of the repaired table, or the address of a table of a database. With None nothing is
+            written (a dry run).
         ledger
-            File that lists every change; ``OUTPUT.ledger.parquet`` by default.
+            File or table that lists every change; ``OUTPUT.ledger.parquet`` by default, or beside a
+            table of a database the table ``…_ledger``.
         hash_key
             Key of the hashes in the ledger, so that nobody can guess rows from them.
         **options
@@ -288,7 +290,7 @@ class Lake(Contents):
 
     def replay(
         self,
-        ledger: str | os.PathLike[str],
+        ledger: str | os.PathLike[str] | Source,
         *,
         repaired: Any = None,
         hash_key: bytes | None = None,
@@ -298,7 +300,7 @@ class Lake(Contents):
         Parameters
         ----------
         ledger
-            File of the ledger.
+            File or address of the ledger.
         repaired
             Repaired table, whose rows are then compared as well.
         hash_key

@@ -15,14 +15,14 @@ import numpy as np
 from equipoise.counts import Counts
 from equipoise.engines.sources import Source
 from equipoise.lake.offers.find import explain_lacks
-from equipoise.lake.offers.need import Need, need_of
+from equipoise.lake.offers.need import EVERY_ROW, Need, need_of
 from equipoise.lake.offers.prospect import Prospect, explore
 from equipoise.lake.offers.scanner import Union, warn_of_chance
 from equipoise.lake.offers.shortfall import Lack
 from equipoise.lake.repair.acquire import acquire, output_places
 from equipoise.lake.repair.acquisition import Acquired
 from equipoise.lake.repair.base import cell_table
-from equipoise.lake.repair.output import as_written
+from equipoise.lake.repair.destinations import plan_beside
 from equipoise.lake.tables.contents import Contents
 from equipoise.lake.verify.checks import verify
 from equipoise.lake.verify.verification import Verification
@@ -197,12 +197,13 @@ def repair(
     If the lake has too few rows for the cheapest plan, a new plan is made with the rows it has.
     If no such plan reaches the tolerance, the closest one is carried out. A ``plan`` that is given is
     carried out as it is, as far as the lake has its rows. By default the ledger and the plan are
-    written next to the output; without an output nothing is written.
+    written next to the output, the plan of a table of a database to the working folder; without an
+    output nothing is written.
     """
     looking, limits = looking or SearchRequest(), limits or AcquisitionLimits()
-    file = None if output is None else Path(plan_file or f"{os.fspath(output)}.plan.json")
+    file = None if output is None else Path(plan_file or plan_beside(output))
     # Planning may take long, so places that cannot be written are refused before it.
-    output_places(base, lake, output, ledger, looking, () if file is None else (file,))
+    places = output_places(base, lake, output, ledger, looking, () if file is None else (file,))
     is_given, ideal = plan is not None, plan
     if not is_given:
         with contextlib.suppress(Infeasible):
@@ -232,12 +233,10 @@ def repair(
     if ideal is not None and not is_ideal:
         lacks, chance = _lacks(ideal, counts, prospect, progress)
     verification = None
-    if acquired.output is not None and acquired.ledger is not None and file is not None:
+    if places is not None and file is not None:
         progress("verifying the result", 0.95)
-        written = as_written(Path(acquired.output))
-        verification = verify(
-            written, base, file, acquired.ledger, engine=lake.engine, hash_key=hash_key
-        )
+        written, listed = places.output.source, places.ledger.source
+        verification = verify(written, base, file, listed, engine=lake.engine, hash_key=hash_key)
     return Repaired(
         ideal=plan if is_ideal else ideal,
         plan=plan,
@@ -305,5 +304,5 @@ def _every_cell(counts: Counts) -> Need:
     else:
         cells = list(itertools.product(*known))
     codes = np.array(cells, counts.codes.dtype).reshape(len(cells), len(counts.axes))
-    everything = replace(counts, codes=codes, rows=np.ones(len(codes), np.int64))
+    everything = replace(counts, codes=codes, rows=np.full(len(codes), EVERY_ROW))
     return need_of(everything, counts.request_for_rows())

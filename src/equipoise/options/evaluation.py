@@ -163,7 +163,8 @@ class EvaluationOptions:
     )
     max_rows: int | None = option(
         None,
-        help="Maximum number of rows. A larger table is sampled down to it.",
+        help="Maximum number of rows. A larger table is sampled down to it. By default all rows are used, "
+        "and 250,000 of a table of a database.",
         group=_GROUP,
         at_least=10,
     )

@@ -19,6 +19,7 @@ from equipoise.options.search import AcquisitionLimits, SearchRequest
 Examples:
   equipoise acquire plan.json ./lake -o repaired.parquet --ledger ledger.parquet
   equipoise acquire plan.json ./lake --mapping mapping.toml --deny 'drafts/*' -o repaired.csv
+  equipoise acquire plan.json ./lake -o 'postgresql://ann@host/db?table=people_repaired'
   equipoise acquire plan.json ./lake --dry-run
 
 The base itself is never changed. The output is counted again before it is moved into place,

@@ -156,6 +156,7 @@ def _keep_what_was_said(output: str | None, mapping: str | None) -> None:
 Examples:
   equipoise lake replay ledger.parquet ./lake
   equipoise lake replay ledger.parquet ./lake --repaired repaired.parquet
+  equipoise lake replay 'postgresql://ann@host/db?table=people_repaired_ledger' ./lake
 
 Exit codes: 0 all rows agree with the ledger, 1 some do not, 2 bad input.""",
 )

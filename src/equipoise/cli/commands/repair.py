@@ -27,11 +27,14 @@ Examples:
   equipoise repair people.csv ./lake -s sex -l hired --allow both --dry-run
   equipoise repair people.csv ./lake -s sex -l hired --where "year >= 2024" -o repaired.csv
   equipoise repair people.csv ./lake --plan scenario.json -o repaired.parquet
+  equipoise repair 'postgresql://ann@host/db?table=people' 'postgresql://ann@host/db?schema=archive' \\
+      -s sex -l hired -o 'postgresql://ann@host/db?table=people_repaired'
 
 With --where, the output contains only rows that satisfy the condition. Other rows of DATA are left
 out, and only such rows of LAKE are added. If the lake has too few rows for the cheapest plan, a
 new plan is made with the rows it has. If no plan reaches the tolerance, the closest one is carried
 out. A plan that is given with --plan is carried out as it is, as far as the lake has its rows.
+If DATA and OUTPUT are tables of one database, the rows of DATA do not leave it.
 
 Exit codes: 0 success, 1 the tolerance was not reached or a check failed, 2 bad input.""",
 )
@@ -48,7 +51,7 @@ Exit codes: 0 success, 1 the tolerance was not reached or a check failed, 2 bad 
 @options.repaired
 @options.file(
     "--plan-file",
-    help="Plan to write. By default OUTPUT.plan.json.",
+    help="Plan to write. By default OUTPUT.plan.json, for a table in the working folder.",
 )
 @options.file(
     "--report",
@@ -85,6 +88,7 @@ def command(
     ):
         from equipoise.api.repairs import repair
 
+        arguments.require_free(opened, output, keywords["ledger"])
         written = (output, report, keywords["ledger"], keywords["plan_file"])
         arguments.refuse_overwriting(opened, *written, base=data)
         done = repair(data, opened, output, **keywords)

@@ -10,6 +10,7 @@ import duckdb
 from equipoise.counts import Condition
 from equipoise.engines.base import Column
 from equipoise.engines.column_types import is_text
+from equipoise.engines.comparisons import WHOLE, compared, trimmed
 from equipoise.engines.conditions import (
     KINDS,
     columns_named,
@@ -22,7 +23,6 @@ from equipoise.engines.duckdb._dialect import DIALECT
 from equipoise.engines.duckdb._errors import MEANINGLESS, explained, reason
 from equipoise.engines.duckdb._session import Session
 from equipoise.engines.sources import Source
-from equipoise.engines.sql import WHOLE, compared, trimmed
 from equipoise.errors import InputError
 from equipoise.values import MISSING_MARKS
 

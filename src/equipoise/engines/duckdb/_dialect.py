@@ -77,6 +77,13 @@ class DuckDBDialect(Dialect):
             f"CASE WHEN {exact} THEN TRY_CAST({number} AS {column_type}) END)"
         )
 
+    def narrowed(self, double: str, column_type: str) -> str:
+        """Write a double as a floating-point number of a type; a cast refuses what is out of range."""
+        if column_type.upper() not in ("FLOAT", "REAL"):
+            return double
+        infinite = f"CASE WHEN {double} < 0 THEN '-inf' WHEN {double} > 0 THEN 'inf' END"
+        return f"coalesce(TRY_CAST({double} AS FLOAT), CAST({infinite} AS FLOAT))"
+
     def redated(self, text: str, read: str, write: str) -> str:
         """Write a date in another format."""
         parsed = f"try_strptime({text}, {self.literal(read)})"

@@ -1,4 +1,4 @@
-"""The eleven verbs over DuckDB."""
+"""The twelve verbs over DuckDB."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from equipoise.engines import sql
 from equipoise.engines.base import (
     Column,
     Identity,
+    MadeTable,
     Middle,
     Part,
     cannot_create,
@@ -27,9 +28,10 @@ from equipoise.engines.base import (
     require_names,
     require_writable,
 )
+from equipoise.engines.choices import as_wanted, wanted_cells
 from equipoise.engines.column_types import is_text
 from equipoise.engines.csv.records import NULL
-from equipoise.engines.database import Database, wanted_cells
+from equipoise.engines.database import Database
 from equipoise.engines.duckdb._conditions import settle
 from equipoise.engines.duckdb._dialect import DIALECT
 from equipoise.engines.duckdb._errors import Unparsed, reason
@@ -99,6 +101,7 @@ class DuckDBEngine(Database):
         "standard input": "-, as any of these files",
         "frame": "pandas, polars, Arrow",
         "DuckDB relation": "on its own connection",
+        "ibis table": "of its backend duckdb, in Python",
         "SQL": "over any of these, called input",
     }
     writes: ClassVar[tuple[str, ...]] = tuple(_COPY_OPTIONS)
@@ -194,9 +197,11 @@ class DuckDBEngine(Database):
     @_tidied
     def read(self, source: Source, columns: Sequence[str] | None = None) -> pa.Table:
         """Read all rows of a table, or of some of its columns, in their order."""
-        with self._tables.opened(source) as (table, known):
+        # Planning a query for its columns takes as long as reading a small table.
+        described = columns is not None
+        with self._tables.opened(source, described=described) as (table, known):
             wanted = require_names([c.name for c in known], columns, source.name)
-            names = ", ".join(map(DIALECT.identifier, wanted))
+            names = ", ".join(map(DIALECT.identifier, wanted)) if described else "*"
             return self._brought(
                 source, table, lambda t: f"SELECT {names} FROM {t}", "reading rows", in_order=True
             )
@@ -217,7 +222,8 @@ class DuckDBEngine(Database):
             request = require_choice(columns, request, take, source.name)
             known = Identity(numbered=True)
             cells = wanted_cells(take, columns, request)
-            with self._session.registered(cells) as wanted:
+            with self._session.registered(cells) as name:
+                wanted = as_wanted(name, cells)
 
                 def choose(located: bool, table: str) -> str:
                     return sql.choose_rows(
@@ -244,11 +250,18 @@ class DuckDBEngine(Database):
         with self._tables.opened(source) as (table, columns):
             return self._at(source, table, columns, wanted, others=False, located=True)
 
-    def creating(
-        self, target: Source, parts: Sequence[Part]
-    ) -> contextlib.AbstractContextManager[Source]:
+    def require_free(self, target: Source, *, only: str = "") -> None:  # noqa: ARG002
         """Refuse to make a table of a database."""
-        raise cannot_create(self.name, target, parts)
+        raise cannot_create(self.name, target)
+
+    def creating(
+        self,
+        target: Source,
+        parts: Sequence[Part],  # noqa: ARG002
+        comment: str = "",  # noqa: ARG002
+    ) -> contextlib.AbstractContextManager[MadeTable]:
+        """Refuse to make a table of a database."""
+        raise cannot_create(self.name, target)
 
     def write(
         self,

@@ -48,8 +48,10 @@ class Tables:
         self._untidy.update(source.files)
 
     @contextlib.contextmanager
-    def opened(self, source: Source) -> Iterator[tuple[str, tuple[Column, ...]]]:
-        """Yield the SQL text of a table, and its columns, while it can be read."""
+    def opened(
+        self, source: Source, *, described: bool = True
+    ) -> Iterator[tuple[str, tuple[Column, ...]]]:
+        """Yield the SQL text of a table, and its columns if they are asked for, while it can be read."""
         with self._session.lock, self._input(source) as table:
             text = table if source.sql is None else self._query_over(table, source)
             try:
@@ -57,7 +59,7 @@ class Tables:
                     text = restrict(self._session, source, text)
                 if source.view is not None:
                     text = over(text, source.view.query(DIALECT))
-                yield text, self._session.columns(source, text)
+                yield text, self._session.columns(source, text) if described else ()
             except ColumnNotFound as error:
                 raise explain_renamed(error, source) from None
 

@@ -10,27 +10,41 @@ from typing import Any, ClassVar, TypeVar, cast
 
 import psycopg
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from equipoise.counts import CountRequest, Counts
 from equipoise.engines import sql
-from equipoise.engines.base import Column, Identity, Middle, Part
+from equipoise.engines.base import Column, Identity, MadeTable, Middle, Part
+from equipoise.engines.choices import departed, rows_but
 from equipoise.engines.column_names import refuse_duplicates
-from equipoise.engines.database import Database, as_type, departed, rows_but
+from equipoise.engines.column_types import collated_type
+from equipoise.engines.database import Database, as_type, require_comparable
+from equipoise.engines.postgres._catalogue import (
+    all_tables,
+    is_plain,
+    is_unique,
+    loose_collations,
+    other_types,
+    table_text,
+)
 from equipoise.engines.postgres._creation import (
     NewTable,
+    copy_rows,
     delete_rows,
     insert_rows,
     make_table,
     put_in_place,
+    require_free,
     upload_rows,
+    with_ctid,
 )
 from equipoise.engines.postgres._dialect import DIALECT
 from equipoise.engines.postgres._profiles import profile_table
 from equipoise.engines.postgres._session import Lost, Session
-from equipoise.engines.postgres._types import Described, type_of
+from equipoise.engines.postgres._types import type_of
 from equipoise.engines.profiling import Profile
 from equipoise.engines.sources import Source
-from equipoise.errors import InputError, SourceNotFound, Unsupported, did_you_mean
+from equipoise.errors import InputError, Unsupported
 from equipoise.progress import Reporter, silent
 from equipoise.values import Value
 
@@ -65,6 +79,7 @@ class PostgresEngine(Database):
     reads: ClassVar[Mapping[str, str]] = {
         "PostgreSQL table": "postgresql://user@host/database?table=schema.table, also a view",
         "psycopg connection": "(connection, 'schema.table') in Python",
+        "ibis table": "of its backend postgres, in Python",
         "frame": "pandas, polars, Arrow; sent to the server",
         "SQL": "that of PostgreSQL, over a table called input",
     }
@@ -105,7 +120,14 @@ class PostgresEngine(Database):
 
     def table_text(self, source: Source) -> str:
         """Return the quoted name of a table; refuse one that does not exist or cannot be read."""
-        return _table_text(self.session(source), source)
+        return table_text(self.session(source), source)
+
+    def _guarantees_key(self, source: Source) -> bool:
+        """Whether an index of the table keeps the columns of its key unique, none of which can be null."""
+        if source.kind != "postgres" or source.sql is not None:
+            return False
+        session = self.session(source)
+        return is_unique(session, table_text(session, source), source.key)
 
     @_retried
     def snapshot(self, source: Source) -> str:
@@ -120,7 +142,7 @@ class PostgresEngine(Database):
         if source.kind == "frame":
             return (source.name,)
         with self.session(source).transaction():
-            return tuple(_tables(self.session(source), source.table))
+            return tuple(all_tables(self.session(source), source.table))
 
     @_retried
     def schema(self, source: Source) -> tuple[Column, ...]:
@@ -173,37 +195,81 @@ class PostgresEngine(Database):
         """Fetch the rows at some places; see :class:`~equipoise.engines.base.Engine`."""
         return super().fetch(source, places)
 
+    def is_near(self, target: Source, source: Source) -> bool:
+        """Whether a source is in the same database as a table; one of an open transaction is by itself."""
+        if source.kind == "frame" or self.session(target) is self.session(source):
+            return True
+        if target.data is not None or source.data is not None:
+            return False
+        return self._which(target) == self._which(source)
+
+    def _which(self, source: Source) -> tuple[Any, ...]:
+        session = self.session(source)
+        with session.transaction():
+            (found,) = session.lines("SELECT pg_postmaster_start_time()::text, current_database()")
+        return found
+
+    def require_free(self, target: Source, *, only: str = "") -> None:
+        """Refuse a name under which no table can be made; see :class:`~equipoise.engines.base.Engine`."""
+        session = self.session(target)
+        with session.transaction():
+            require_free(session, target, only=only)
+
     @contextlib.contextmanager
-    def creating(self, target: Source, parts: Sequence[Part]) -> Iterator[Source]:
+    def creating(
+        self, target: Source, parts: Sequence[Part], comment: str = ""
+    ) -> Iterator[MadeTable]:
         """Make a table in one transaction; see :class:`~equipoise.engines.base.Engine`.
 
         It has the constraints of the first part's table. An older table of its name is replaced.
         """
         session = self.session(target)
         with session.transaction(read_only=False):
+            require_free(session, target, only="")
             first = parts[0].source
+            if first.kind == "frame":
+                first = replace(first, data=first.data.slice(0, 0))
             with self._stored(session, first) as (text, is_table):
                 new = make_table(session, target, text, is_table=is_table)
-            written = replace(target, table=f"{new.schema}.{new.name}")
-            for part in parts:
-                self._insert(session, new, part, written)
-            yield written
-            put_in_place(session, new)
+            with new.named():
+                written = replace(target, table=f"{new.schema}.{new.name}")
+                stage = ""
+                for part in parts:
+                    stage = self._insert(session, new, part, written)
+                numbered = tuple(new.counters) if parts[-1].foreign else ()
+                yield MadeTable(written, lambda: self._staged(session, written, stage), numbered)
+                put_in_place(session, new, comment)
 
-    def _insert(self, session: Session, new: NewTable, part: Part, written: Source) -> None:
+    def _insert(self, session: Session, new: NewTable, part: Part, written: Source) -> str:
+        """Insert the rows of a part; return the name of a table of those that were sent."""
         if part.source.kind == "frame":
             left = rows_but(part.source.data, part.without)
-            rows, types = _plain_columns(left, part.source.name)
+            rows, types = _plain_columns(left, part.source.name, is_foreign=part.foreign)
             # What rows do not have at all is left to the server, which may have a default for it.
             some = [n for n in rows.column_names if rows[n].null_count < len(rows)]
-            if len(rows):
-                insert_rows(session, new, upload_rows(session, rows, types), some)
-            return
+            line = f"line{sql.mark_of([Column(c.name, '') for c in new.columns])}"
+            rows = rows.append_column(line, pa.array(range(len(rows)), pa.int64()))
+            sent = upload_rows(session, rows, [*types, "bigint"])
+            return insert_rows(session, new, sent, some, line, foreign=part.foreign)
         with self._stored(session, part.source) as (text, _):
-            insert_rows(session, new, text, list(new.types))
+            copy_rows(session, new, text)
+        if part.without or part.source.where is not None:
+            self._leave_out(session, new, part, written)
+        return ""
+
+    def _leave_out(self, session: Session, new: NewTable, part: Part, written: Source) -> None:
+        """Delete the rows of a part that are removed, or that do not satisfy its condition."""
+        columns, shown = self._common_columns(session, written, new.text)
+        if part.source.where is not None:
+            here = replace(written, name=part.source.name, where=part.source.where)
+            at = f"at{sql.mark_of(columns)}"
+            text, own = with_ctid(new, columns, shown), (Column(at, "other"), *columns)
+            kept = (
+                f"SELECT 1 FROM {self._restricted(here, text, own)} AS kept WHERE {at} = new.ctid"
+            )
+            session.run(f"DELETE FROM {new.text} AS new WHERE NOT EXISTS ({kept})")
         if not part.without:
             return
-        columns, shown = self._common_columns(session, written, new.text)
         known = Identity(key=tuple(part.source.key))
         gone = inline_table(departed(part.without, known))
         if delete_rows(session, new, columns, shown, gone, known) != len(part.without):
@@ -212,15 +278,26 @@ class PostgresEngine(Database):
                 "Try again."
             )
 
+    def _staged(self, session: Session, written: Source, stage: str) -> pa.Table:
+        """Return the rows of a table of those that were sent, in their order, with their md5."""
+        text, columns = self._with_common_types(session, written, stage)
+        own = columns[:-1]  # the last is the line
+        require_comparable(own, written.name)
+        return self._arrow(written, sql.in_order(DIALECT, text, own), "reading rows")
+
     @contextlib.contextmanager
     def _stored(self, session: Session, source: Source) -> Iterator[tuple[str, bool]]:
         """Yield the text of a table as it is stored, and whether it is a plain table."""
         with self._input(session, source) as table:
             if source.sql is None and source.view is None:
-                yield table, source.kind == "postgres" and _is_plain(session, table)
+                is_table = source.kind == "postgres" and source.query is None
+                yield table, is_table and is_plain(session, table)
                 return
             text = table if source.sql is None else sql.over(table, _one_query(source.sql))
-            yield text if source.view is None else sql.over(text, source.view.query(DIALECT)), False
+            if source.view is not None:  # which knows the types that all engines know
+                text, _ = self._with_common_types(session, source, text)
+                text = sql.over(text, source.view.query(DIALECT))
+            yield text, False
 
     # ------------------------------------------------------------------ queries
 
@@ -244,7 +321,7 @@ class PostgresEngine(Database):
     @contextlib.contextmanager
     def _input(self, session: Session, source: Source) -> Iterator[str]:
         if source.kind == "postgres":
-            yield _table_text(session, source)
+            yield table_text(session, source) if source.query is None else f"({source.query})"
             return
         with self._uploaded(session, source.data, source.name) as name:
             yield name
@@ -257,7 +334,7 @@ class PostgresEngine(Database):
         refuse_duplicates([c.name for c in described], source.name)
         if not described:
             raise InputError(f"{source.name} has no columns; there is nothing to measure.")
-        others = _other_types(session, described)
+        others = other_types(session, described)
         columns = tuple(Column(c.name, c.common_type(others)) for c in described)
         return columns, [
             d.expression(DIALECT.identifier(c.name), c.type)
@@ -273,13 +350,15 @@ class PostgresEngine(Database):
         if shown != names:
             listed = (f"{e} AS {name}" for e, name in zip(shown, names, strict=True))
             text = f"(SELECT {', '.join(listed)} FROM {text} AS stored)"
-        _refuse_loose_collations(session, source, text, columns)
-        return text, columns
+        loose = loose_collations(session, text, columns)
+        return text, tuple(
+            Column(c.name, collated_type(loose[c.name])) if c.name in loose else c for c in columns
+        )
 
     def _arrow(self, source: Source, query: str, title: str) -> pa.Table:
         session = self.session(source)
         described = session.describe(query)
-        others = _other_types(session, described)
+        others = other_types(session, described)
         types = [(c.name, c.common_type(others)) for c in described]
         return session.arrow(query, types, title)
 
@@ -321,8 +400,13 @@ def _array_item(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def _plain_columns(rows: pa.Table, name: str) -> tuple[pa.Table, list[str]]:
-    """Return rows that PostgreSQL can hold, and the types of their columns."""
+def _plain_columns(
+    rows: pa.Table, name: str, *, is_foreign: bool = False
+) -> tuple[pa.Table, list[str]]:
+    """Return rows that PostgreSQL can hold, and the types of their columns.
+
+    Its texts have no NUL; of other tables, such texts become missing.
+    """
     types = []
     for i, field in enumerate(rows.schema):
         kind = type_of(field.type)
@@ -337,99 +421,12 @@ def _plain_columns(rows: pa.Table, name: str) -> tuple[pa.Table, list[str]]:
         elif pa.types.is_timestamp(field.type) and field.type.unit == "ns":
             moments = as_type(rows, i, pa.timestamp("us", field.type.tz), name)
             rows = rows.set_column(i, field.name, moments)
+        if is_foreign and pa.types.is_string(rows.schema.field(i).type):
+            texts = rows.column(i)
+            texts = pc.if_else(pc.match_substring(texts, "\0"), pa.scalar(None, pa.string()), texts)
+            rows = rows.set_column(i, field.name, texts)
     return rows, types
 
 
 def _one_query(text: str) -> str:
     return text.strip().rstrip(";")
-
-
-# --------------------------------------------------------------------------- catalogue
-
-
-def _tables(session: Session, schema: str | None) -> list[str]:
-    """List tables and views that can be read, as schema.table."""
-    rows = session.lines(
-        "SELECT n.nspname, c.relname FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace "
-        "WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname !~ '^pg_' "
-        "AND n.nspname <> 'information_schema' AND NOT c.relispartition "
-        "AND has_schema_privilege(n.oid, 'USAGE') AND (%s::text IS NULL OR n.nspname = %s) ORDER BY 1, 2",
-        schema,
-        schema,
-    )
-    return [f"{schema}.{table}" for schema, table in rows]
-
-
-def _table_text(session: Session, source: Source) -> str:
-    """Return the quoted name of a table; refuse one that does not exist, and list near names."""
-    name = source.table or ""
-    candidates = [("", name)] + [
-        (name[:i], name[i + 1 :]) for i, sign in enumerate(name) if sign == "."
-    ]
-    for schema, table in candidates:
-        found = session.lines(
-            "SELECT n.nspname, c.relname, has_table_privilege(c.oid, 'SELECT') "
-            "OR has_any_column_privilege(c.oid, 'SELECT') "
-            "FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace "
-            "WHERE c.relname = %s AND c.relkind IN ('r', 'p', 'v', 'm', 'f') AND "
-            "CASE WHEN %s = '' THEN pg_table_is_visible(c.oid) ELSE n.nspname = %s END",
-            table,
-            schema,
-            schema,
-        )
-        for owner, known, readable in found:
-            if not readable:
-                raise InputError(
-                    f"{source.name} cannot be read: you have no right to select from {owner}.{known}; ask its "
-                    "owner for it."
-                )
-            return f"{DIALECT.identifier(owner)}.{DIALECT.identifier(known)}"
-    known = _tables(session, None)
-    bare = [table.partition(".")[2] for table in known]
-    listed = f"; it has: {', '.join(known[:20])}{' …' if len(known) > 20 else ''}" if known else ""
-    raise SourceNotFound(
-        f"{source.name} has no table {name!r}{listed}.{did_you_mean(name, [*known, *bare])}"
-    )
-
-
-def _is_plain(session: Session, text: str) -> bool:
-    """Whether a name is that of a table, and not of a view."""
-    ((kind,),) = session.lines("SELECT relkind FROM pg_class WHERE oid = %s::regclass", text)
-    return kind in ("r", "p", b"r", b"p")
-
-
-def _other_types(session: Session, described: Sequence[Described]) -> dict[int, tuple[str, bool]]:
-    """Return the names of types that not every server has, and whether they are enumerations."""
-    oids = [column.oid for column in described if not column.is_known]
-    if not oids:
-        return {}
-    rows = session.lines(
-        "SELECT oid, lower(format_type(oid, NULL)), typtype = 'e' FROM pg_type WHERE oid = ANY(%s)",
-        oids,
-    )
-    return {oid: (name, is_enum) for oid, name, is_enum in rows}
-
-
-def _refuse_loose_collations(
-    session: Session, source: Source, text: str, columns: Sequence[Column]
-) -> None:
-    """Refuse columns whose collation takes different texts for equal, as one regardless of case."""
-    texts = [c.name for c in columns if c.type == "VARCHAR"]
-    if not texts or not session.lines("SELECT 1 FROM pg_collation WHERE NOT collisdeterministic"):
-        return
-    asked = ", ".join(f"pg_collation_for({DIALECT.identifier(name)})" for name in texts)
-    for row in session.execute(f"SELECT {asked} FROM {text} AS input LIMIT 1"):
-        for name, collation in zip(texts, row, strict=True):
-            loose = session.lines(
-                "SELECT 1 FROM pg_collation WHERE NOT collisdeterministic AND "
-                "(quote_ident(collname) = %s OR quote_ident(collnamespace::regnamespace::text) || '.' || "
-                "quote_ident(collname) = %s)",
-                collation,
-                collation,
-            )
-            if loose:
-                raise InputError(
-                    f"column {name!r} of {source.name} has the collation {collation}, which takes different "
-                    "texts for equal; give it another one with `sql`, as in "
-                    f"'SELECT {name} COLLATE \"C\" AS {name}, … FROM input'."
-                )

@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from equipoise.counts.columns import values_in
 from equipoise.engines.base import Column
+from equipoise.engines.choices import below
 from equipoise.engines.column_types import family, is_float
-from equipoise.engines.database import below
 from equipoise.engines.postgres._dialect import DIALECT
 from equipoise.engines.profiling import FEW_VALUES, SKETCH, Gathered, Profile, summarize
 from equipoise.engines.sql import canonical_row

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Mapping
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode
 
@@ -22,10 +23,10 @@ def locate(address: str, options: Mapping[str, Any]) -> Source:
     ('postgresql://ann@host/db?table=people&id=number&sslmode=require', 'people', ('number',))
     """
     server, ours = split(address)
-    if "table" not in ours:
+    if not ours.get("table"):
         raise InputError(
-            f"the address of a table of PostgreSQL names it, as in {public(server)}?table=people, or "
-            "?table=schema.people."
+            f"the address of a table of PostgreSQL names it, as in {public(server)}"
+            f"{'&' if '?' in server else '?'}table=people, or table=schema.people."
         )
     key = tuple(name for name in ours.get("id", "").split(",") if name)
     found = {**options, "key": key} if key else dict(options)
@@ -35,10 +36,60 @@ def locate(address: str, options: Mapping[str, Any]) -> Source:
 def split(address: str) -> tuple[str, dict[str, str]]:
     """Split an address into that of the server, and the parameters that say which table is meant."""
     before, _, after = address.partition("?")
+    if "://" not in before:
+        raise InputError(
+            f"{public(address)} is no address of PostgreSQL; it begins with postgresql://, as in "
+            "postgresql://user@host/database?table=people."
+        )
     given = parse_qsl(after, keep_blank_values=True)
+    for name in _OURS:
+        if sum(name == one for one, _ in given) > 1:
+            raise InputError(f"{public(address)} has the parameter {name!r} twice; give one.")
     ours = {name: value for name, value in given if name in _OURS}
     rest = urlencode([(n, v) for n, v in given if n not in _OURS], quote_via=quote)
     return f"{before}?{rest}" if rest else before, ours
+
+
+def table_address(place: str, table: str, but: Collection[str] = ("table", "schema")) -> str:
+    """Return the address of a table of a place, without some parameters of the place.
+
+    >>> table_address("postgresql://ann@host/db?schema=archive&sslmode=require", "archive.people")
+    'postgresql://ann@host/db?sslmode=require&table=archive.people'
+    """
+    before, _, after = place.partition("?")
+    kept = [p for p in after.split("&") if p and p.partition("=")[0] not in but]
+    named = f"table={quote(table, safe='.')}"
+    return f"{before}?{'&'.join([*kept, named])}"
+
+
+def beside(address: str, ending: str) -> str:
+    """Return the address of the table whose name has an ending more.
+
+    >>> beside("postgresql://ann@host/db?table=people&id=number&sslmode=require", "_ledger")
+    'postgresql://ann@host/db?sslmode=require&table=people_ledger'
+    >>> beside('postgresql://ann@host/db?table="My schema"."a.b"', "_ledger")
+    'postgresql://ann@host/db?table=%22My%20schema%22.%22a.b_ledger%22'
+    """
+    name = split(address)[1]["table"]
+    named = f'{name[:-1]}{ending}"' if name.endswith('"') else f"{name}{ending}"
+    return table_address(address, named, _OURS)
+
+
+def possible_names(name: str) -> list[tuple[str, str]]:
+    """List what the name of a table may mean: a schema, which may be empty, and a name.
+
+    Names are written as they are, and may have points in them. They may also be quoted as in SQL.
+
+    >>> possible_names("archive.people"), possible_names('"My own"."a.b"')[-1]
+    ([('', 'archive.people'), ('archive', 'people')], ('My own', 'a.b'))
+    """
+    points = [i for i, sign in enumerate(name) if sign == "."]
+    found = [("", name), *((name[:i], name[i + 1 :]) for i in points)]
+    part = r'"((?:[^"]|"")+)"'
+    if quoted := re.fullmatch(rf"(?:{part}\.)?{part}", name):
+        schema, table = (text.replace('""', '"') for text in quoted.groups(default=""))
+        found.append((schema, table))
+    return found
 
 
 def public(address: str) -> str:

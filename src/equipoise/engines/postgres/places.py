@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import functools
 from typing import Any
-from urllib.parse import quote
 
 from equipoise.engines.addresses import without_password
+from equipoise.engines.base import MADE
 from equipoise.engines.postgres._engine import PostgresEngine
-from equipoise.engines.postgres.addresses import locate, split
+from equipoise.engines.postgres.addresses import locate, split, table_address
 from equipoise.engines.sources import Source
 from equipoise.engines.stored import stamp
 from equipoise.engines.stores.marks import Mark
@@ -20,7 +20,8 @@ _TABLES = (
     "SELECT n.nspname, c.relname FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace "
     "WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition AND n.nspname !~ '^pg_' "
     "AND n.nspname <> 'information_schema' AND has_schema_privilege(n.oid, 'USAGE') "
-    "AND (%s::text IS NULL OR n.nspname = %s) ORDER BY 1, 2"
+    "AND (%s::text IS NULL OR n.nspname = %s) "
+    f"AND NOT starts_with(coalesce(obj_description(c.oid, 'pg_class'), ''), '{MADE}') ORDER BY 1, 2"
 )
 _SCHEMAS = (
     "SELECT nspname FROM pg_namespace WHERE nspname !~ '^pg_' AND nspname <> 'information_schema' "
@@ -40,7 +41,10 @@ _WHICH = "SELECT pg_postmaster_start_time()::text, current_database(), %s::regcl
 
 
 def tables_at(address: str) -> list[Source]:
-    """Find the tables of a schema, or of all schemas, or the one that an address names; no views."""
+    """Find the tables of a schema, or of all schemas, or the one that an address names.
+
+    Views are left out, and so are tables that were made for a result.
+    """
     server, ours = split(address)
     if "table" in ours:
         return [_source(address, ours["table"])]
@@ -65,7 +69,7 @@ def address_in(place: str, name: str) -> str | None:
     table = split(name)[1].get("table")
     if table is None:
         return None
-    found = _table_address(place, table)
+    found = table_address(place, table)
     return found if without_password(found) == name else None
 
 
@@ -110,16 +114,4 @@ def _asked(source: Source, query: str, times: int) -> tuple[Any, ...]:
 
 
 def _source(place: str, table: str) -> Source:
-    return locate(_table_address(place, table), {})
-
-
-def _table_address(place: str, table: str) -> str:
-    """Return the address of a table of a place.
-
-    >>> _table_address("postgresql://ann@host/db?schema=archive&sslmode=require", "archive.people")
-    'postgresql://ann@host/db?sslmode=require&table=archive.people'
-    """
-    before, _, after = place.partition("?")
-    kept = [p for p in after.split("&") if p and p.partition("=")[0] not in ("table", "schema")]
-    named = f"table={quote(table, safe='.')}"
-    return f"{before}?{'&'.join([*kept, named])}"
+    return locate(table_address(place, table), {})

@@ -23,16 +23,24 @@ from pyspark.errors import PySparkException
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from equipoise.engines import sql
-from equipoise.engines.base import Column, Identity, Part
+from equipoise.engines.base import MADE, Column, Identity, MadeTable, Part
+from equipoise.engines.choices import departed, rows_but
 from equipoise.engines.column_names import refuse_duplicates
 from equipoise.engines.column_types import family
-from equipoise.engines.database import Database, as_type, departed, rows_but
+from equipoise.engines.database import Database, require_comparable
 from equipoise.engines.profiling import Profile
 from equipoise.engines.sources import Source
 from equipoise.engines.spark._dialect import DIALECT
+from equipoise.engines.spark._errors import explained, reason
 from equipoise.engines.spark._profiles import profile_frame
 from equipoise.engines.spark._spreading import spread
-from equipoise.errors import InputError, SourceNotFound, Unsupported, did_you_mean
+from equipoise.engines.spark._types import common_type, in_utc, plain_columns
+from equipoise.errors import (
+    InputError,
+    SourceNotFound,
+    Unsupported,
+    did_you_mean,
+)
 from equipoise.progress import Reporter, silent, watched
 from equipoise.scratch import ScratchFolder, make_folder
 
@@ -43,19 +51,6 @@ P = TypeVar("P")
 R = TypeVar("R")
 T = TypeVar("T")
 
-_TYPES: Mapping[str, str] = {
-    "tinyint": "TINYINT",
-    "smallint": "SMALLINT",
-    "int": "INTEGER",
-    "bigint": "BIGINT",
-    "float": "FLOAT",
-    "double": "DOUBLE",
-    "boolean": "BOOLEAN",
-    "string": "VARCHAR",
-    "date": "DATE",
-    "timestamp": "TIMESTAMP WITH TIME ZONE",
-    "timestamp_ntz": "TIMESTAMP",
-}
 _PADDED = "__CHAR_VARCHAR_TYPE_STRING"
 
 
@@ -72,6 +67,7 @@ class SparkEngine(Database):
     reads: ClassVar[Mapping[str, str]] = {
         "Spark table": "spark:catalog.schema.table, also a view",
         "Spark DataFrame": "in Python, on its own session",
+        "ibis table": "of its backend pyspark, in Python",
         "frame": "pandas, polars, Arrow; sent to Spark",
         "SQL": "that of Spark, over a table called input",
     }
@@ -107,7 +103,7 @@ class SparkEngine(Database):
         return False
 
     def stored_tables(self, schema: str) -> list[str]:
-        """List the tables of a schema that are no views, with its name before theirs."""
+        """List the tables of a schema that are neither views nor results, with its name before theirs."""
         return _tables_beside(self.session, schema, views=False)
 
     def files_of(self, source: Source) -> list[str]:
@@ -148,59 +144,77 @@ class SparkEngine(Database):
                 return self._watched(self.session, lambda s: spread(s, work, pieces), title)
         except PySparkException as error:
             raise InputError(
-                f"the workers of Spark failed ({_reason(error)}); they need a Python with duckdb, numpy and pyarrow, "
+                f"the workers of Spark failed ({reason(str(error))}); they need a Python with duckdb, numpy and pyarrow, "
                 "and what is done is kept for the next run."
             ) from None
 
-    @contextlib.contextmanager
-    def creating(self, target: Source, parts: Sequence[Part]) -> Iterator[Source]:
-        """Make a table that does not exist yet; see :class:`~equipoise.engines.base.Engine`.
-
-        One that exists is refused: were it overwritten, a failure would destroy its rows.
-        """
-        name = ".".join(map(DIALECT.identifier, _parts(target.table or "")))
-        if self.session.catalog.tableExists(target.table or ""):
+    def require_free(self, target: Source, *, only: str = "") -> None:  # noqa: ARG002
+        """Refuse a table that exists: were it overwritten, a failure would destroy its rows."""
+        with self._explaining(target):
+            exists = self.session.catalog.tableExists(target.table or "")
+        if exists:
             raise InputError(
                 f"{target.name} exists already, and a table of Spark is not replaced, since a failure would "
                 "destroy it; write to a table of another name."
             )
+
+    @contextlib.contextmanager
+    def creating(
+        self, target: Source, parts: Sequence[Part], comment: str = ""
+    ) -> Iterator[MadeTable]:
+        """Make a table that does not exist yet; see :class:`~equipoise.engines.base.Engine`."""
+        name = ".".join(map(DIALECT.identifier, _parts(target.table or "")))
+        self.require_free(target)
         with contextlib.ExitStack() as stack:
             stack.enter_context(self._explaining(target))
-            selects = self._selects(stack, parts)
-            rows = " UNION ALL ".join(selects)
-            self._run(target, f"CREATE TABLE {name} AS {rows}", f"writing {target.name}")
+            columns, texts = self._texts(stack, parts)
+            names = ", ".join(DIALECT.identifier(c.name) for c in columns)
+            rows = " UNION ALL ".join(f"SELECT {names} FROM {text} AS typed" for text in texts)
+            said = f" COMMENT {_quoted(comment)}" if comment else ""
+            written = replace(target, data=None)
             try:
-                yield replace(target, data=None)
+                self._run(target, f"CREATE TABLE {name}{said} AS {rows}", f"writing {target.name}")
+                yield MadeTable(written, lambda: self._made(written, texts[-1], columns))
             except BaseException:
                 self.session.sql(f"DROP TABLE IF EXISTS {name}")
                 raise
 
-    def _selects(self, stack: contextlib.ExitStack, parts: Sequence[Part]) -> list[str]:
-        """Return the queries of the rows of parts, with the columns and types of the first."""
-        selects: list[str] = []
-        first: list[str] = []
+    def _made(self, written: Source, text: str, columns: Sequence[Column]) -> pa.Table:
+        """Return rows that were sent as they are in a table, in their order, with their md5."""
+        require_comparable(columns, written.name)
+        return self._arrow(written, sql.in_order(DIALECT, text, columns), "reading rows")
+
+    def _texts(
+        self, stack: contextlib.ExitStack, parts: Sequence[Part]
+    ) -> tuple[tuple[Column, ...], list[str]]:
+        """Return the columns of the first part, and the rows of all in its types; frames have lines."""
+        texts: list[str] = []
+        first: tuple[Column, ...] = ()
         for part in parts:
-            source = part.source
+            source, line = part.source, ""
             if source.kind == "frame":
-                source = replace(source, data=rows_but(source.data, part.without))
+                line = f"line{sql.mark_of([Column(n, '') for n in source.data.column_names])}"
+                rows = rows_but(source.data, part.without)
+                rows = rows.append_column(line, pa.array(range(len(rows)), pa.int64()))
+                source = replace(source, data=rows)
             table, columns = stack.enter_context(self._opened(source))
-            if part.without and source.kind != "frame":
+            if part.without and not line:
                 known = Identity(key=tuple(part.source.key))
                 gone = stack.enter_context(self._registered(departed(part.without, known)))
                 table = f"({sql.rows_without(DIALECT, table, columns, gone, known)})"
-            if not selects:
-                first = [
-                    f"{DIALECT.identifier(c.name)} {DIALECT.type_name(c.type)}" for c in columns
-                ]
-            values = ", ".join(
-                f"CAST({name} AS {kind}) AS {name}"
-                for name, kind in (column.rsplit(" ", 1) for column in first)
-            )
-            selects.append(f"SELECT {values} FROM {table} AS given")
-        return selects
+            first = first or tuple(c for c in columns if c.name != line)
+            values = [
+                f"CAST({DIALECT.identifier(c.name)} AS {DIALECT.type_name(c.type)}) AS "
+                f"{DIALECT.identifier(c.name)}"
+                for c in first
+            ]
+            values += [line] if line else []
+            texts.append(f"(SELECT {', '.join(values)} FROM {table} AS given)")
+        return first, texts
 
     def _run(self, source: Source, statement: str, title: str) -> None:
-        self._watched(self._session_of(source), lambda session: session.sql(statement), title)
+        with self._explaining(source):  # rather than one of the tables that the rows come from
+            self._watched(self._session_of(source), lambda session: session.sql(statement), title)
 
     # ------------------------------------------------------------------ queries
 
@@ -231,7 +245,7 @@ class SparkEngine(Database):
             return
         frame = source.data
         if source.kind == "frame":
-            frame = self._frame(_plain_columns(source.data, source.name))
+            frame = self._frame(plain_columns(source.data, source.name))
         with self._viewed(frame) as name:
             yield name
 
@@ -258,7 +272,7 @@ class SparkEngine(Database):
         for field in fields:
             kind = field.dataType.simpleString()
             name = DIALECT.identifier(field.name)
-            columns.append(Column(field.name, _common_type(kind)))
+            columns.append(Column(field.name, common_type(kind)))
             padded = str(field.metadata.get(_PADDED, "")).startswith("char")
             is_padded = padded or re.fullmatch(r"char\(\d+\)", kind)
             shown.append(f"rtrim({name})" if is_padded else name)
@@ -274,19 +288,14 @@ class SparkEngine(Database):
         """Return the quoted name of a table; refuse one that does not exist, and list near names."""
         name = source.table or ""
         if not self.session.catalog.tableExists(name):
-            known = _tables_beside(self.session, name.rpartition(".")[0])
-            listed = f"; there are: {', '.join(known[:20])}" if known else ""
-            raise SourceNotFound(
-                f"{source.name} does not exist in the catalog of Spark{listed}."
-                f"{did_you_mean(name, known)}"
-            )
+            raise _not_found(self.session, source)
         return ".".join(map(DIALECT.identifier, _parts(name)))
 
     def _arrow(self, source: Source, query: str, title: str) -> pa.Table:
         found = self._watched(
             self._session_of(source), lambda session: session.sql(query).toArrow(), title
         )
-        return _in_utc(found)
+        return in_utc(found)
 
     def _watched(self, session: SparkSession, work: Callable[[SparkSession], T], title: str) -> T:
         """Work in a thread, so that it can be interrupted."""
@@ -325,10 +334,10 @@ class SparkEngine(Database):
         try:
             with _quiet():
                 yield
-        except PySparkException as error:
-            raise InputError(
-                f"Spark refused a query over {source.name}: {_reason(error)}."
-            ) from None
+        except Exception as error:
+            if (said := explained(error, source)) is None:
+                raise
+            raise said from None
 
 
 def find_session() -> SparkSession:
@@ -380,23 +389,34 @@ def _shown(column: Column) -> str:
     return f"CAST({name} AS STRING) AS {name}" if kind == "other" else name
 
 
-def _common_type(kind: str) -> str:
-    """Return a type of Spark by the name that all engines use; others keep their own.
+def _quoted(text: str) -> str:
+    r"""Quote a text of a statement that takes no expression.
 
-    >>> _common_type("decimal(10,2)"), _common_type("varchar(20)"), _common_type("array<int>")
-    ('DECIMAL(10,2)', 'VARCHAR', 'array<int>')
+    >>> print(_quoted("Ann's table"))
+    'Ann\u0027s table'
     """
-    if kind.startswith("decimal("):
-        return kind.upper()
-    if re.fullmatch(r"(var)?char\(\d+\)", kind):
-        return "VARCHAR"
-    return _TYPES.get(kind, kind)
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\u0027") + "'"
 
 
 def _parts(name: str) -> list[str]:
     """Split the name of a table at its points, which may be inside of backticks."""
     found = re.findall(r"`((?:[^`]|``)+)`|([^.`]+)", name)
     return [(quoted or bare).replace("``", "`") for quoted, bare in found]
+
+
+def _not_found(session: SparkSession, source: Source) -> SourceNotFound:
+    """Say that a table is not there, and which tables or schemas are."""
+    name = source.table or ""
+    schema = name.rpartition(".")[0]
+    known, what = _tables_beside(session, schema), "tables"
+    wanted = name
+    if not known and schema:
+        known, what = [found.name for found in session.catalog.listDatabases()], "schemas"
+        wanted = schema
+    listed = f"; there are the {what} {', '.join(known[:20])}" if known else ""
+    return SourceNotFound(
+        f"{source.name} does not exist in the catalog of Spark{listed}.{did_you_mean(wanted, known)}"
+    )
 
 
 def _tables_beside(session: SparkSession, schema: str, *, views: bool = True) -> list[str]:
@@ -407,59 +427,11 @@ def _tables_beside(session: SparkSession, schema: str, *, views: bool = True) ->
         return sorted(
             f"{before}{table.name}"
             for table in listed
-            if not table.isTemporary and (views or table.tableType != "VIEW")
+            if not table.isTemporary
+            and (views or table.tableType != "VIEW")
+            and (views or not (table.description or "").startswith(MADE))
         )
     return []
-
-
-def _plain_columns(rows: pa.Table, name: str) -> pa.Table:
-    """Return rows in types that Spark has."""
-    for i, field in enumerate(rows.schema):
-        kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
-        target = _arrow_type(kind)
-        if target is None:
-            raise InputError(
-                f"column {field.name!r} of {name} has the type {kind}, which has no counterpart in Spark; "
-                "convert it to text first."
-            )
-        if target != field.type:
-            rows = rows.set_column(i, field.name, as_type(rows, i, target, name))
-    return rows
-
-
-def _arrow_type(kind: pa.DataType) -> pa.DataType | None:
-    unsigned = {
-        pa.uint8(): pa.int16(),
-        pa.uint16(): pa.int32(),
-        pa.uint32(): pa.int64(),
-        pa.uint64(): pa.decimal128(20, 0),
-        pa.float16(): pa.float32(),
-        pa.null(): pa.string(),
-        pa.large_string(): pa.string(),
-        pa.string_view(): pa.string(),
-        pa.date64(): pa.date32(),
-    }
-    if kind in unsigned:
-        return unsigned[kind]
-    if pa.types.is_timestamp(kind):
-        return pa.timestamp("us", None if kind.tz is None else "UTC")
-    same = (
-        pa.types.is_integer,
-        pa.types.is_floating,
-        pa.types.is_boolean,
-        pa.types.is_string,
-        pa.types.is_decimal128,
-        pa.types.is_date,
-    )
-    return kind if any(test(kind) for test in same) else None
-
-
-def _in_utc(rows: pa.Table) -> pa.Table:
-    """Give instants the zone UTC, whatever zone the session shows them in."""
-    for i, field in enumerate(rows.schema):
-        if pa.types.is_timestamp(field.type) and field.type.tz not in (None, "UTC"):
-            rows = rows.set_column(i, field.name, rows.column(i).cast(pa.timestamp("us", "UTC")))
-    return rows
 
 
 @contextlib.contextmanager
@@ -477,13 +449,3 @@ def _quiet() -> Iterator[None]:
             yield
     finally:
         logger.disabled = logged
-
-
-def _reason(error: PySparkException) -> str:
-    """Return the line of an error of Spark that says what went wrong."""
-    lines = [line for line in str(error).splitlines() if line.strip()]
-    is_python = "Python worker" in (lines or [""])[0]  # whose last line says what went wrong
-    why = lines[-1 if is_python else 0] if lines else type(error).__name__
-    why = re.sub(r"^\[[A-Z0-9_.]+\]\s*", "", why)
-    why = re.sub(r"\s*SQLSTATE: \w+.*$", "", why)
-    return why.rstrip(".;")

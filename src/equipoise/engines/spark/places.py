@@ -17,7 +17,10 @@ __all__ = ["address_in", "is_same", "locate", "mark", "reopened", "snapshot", "t
 
 
 def tables_at(address: str) -> list[Source]:
-    """Find the tables of a schema of the catalog, or the one that an address names; no views."""
+    """Find the tables of a schema of the catalog, or the one that an address names.
+
+    Views are left out, and so are tables that were made for a result.
+    """
     before, _ = split(address)
     name = before.partition(":")[2].strip("/")
     engine = _engine()

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from equipoise.engines.addresses import SCHEMES, scheme_of, without_password
+from equipoise.engines.kinds import DATABASES
 from equipoise.engines.sources import Source
 from equipoise.engines.stored import FilePath
 from equipoise.engines.stores.marks import Mark
@@ -21,9 +22,6 @@ from equipoise.errors import InputError, MissingDependency
 
 VERSIONED = ("delta", "iceberg")
 """Kinds of tables that keep older states, which can be read again."""
-
-_DATABASES = ("postgres", "spark")
-"""Kinds of tables whose state only their rows tell."""
 
 
 class Stamp(NamedTuple):
@@ -73,7 +71,7 @@ def stamp_of(source: Source) -> Stamp:
 
 def mark_of(source: Source) -> Mark:
     """Ask the store of a table for its state."""
-    place = source.name if source.kind in _DATABASES else source.address or ""
+    place = source.name if source.kind in DATABASES else source.address or ""
     mark: Mark = _module(place).mark(source)
     return mark
 
@@ -82,7 +80,7 @@ def snapshot_of(source: Source) -> str:
     """Name the state of a table: its version, or the mark or the hash of its file."""
     if source.address is None:
         return file_hash(source.paths[0])
-    if source.kind in _DATABASES:
+    if source.kind in DATABASES:
         found: str = _module(source.name).snapshot(source)
         return found
     return mark_of(source).snapshot or file_hash(source.files[0])
@@ -90,7 +88,7 @@ def snapshot_of(source: Source) -> str:
 
 def snapshots_of(source: Source) -> list[str]:
     """Name the states of all files of a table."""
-    if source.kind in VERSIONED or (source.kind in _DATABASES and source.address is not None):
+    if source.kind in VERSIONED or (source.kind in DATABASES and source.address is not None):
         return [snapshot_of(source)]
     return [snapshot_of(replace(source, paths=(f,))) for f in source.paths] + [
         snapshot_of(replace(source, stored=(f,))) for f in source.stored
@@ -108,7 +106,7 @@ def at_snapshot(source: Source, snapshot: str) -> Source:
 
 def is_same_place(one: Source, other: Source) -> bool:
     """Whether two sources with addresses are the same table, in whatever state."""
-    if one.kind in _DATABASES or other.kind in _DATABASES:
+    if one.kind in DATABASES or other.kind in DATABASES:
         both = one.kind == other.kind and None not in (one.address, other.address)
         return both and bool(_module(one.name).is_same(one, other))
     if one.kind in VERSIONED or other.kind in VERSIONED:

@@ -112,7 +112,6 @@ def prepare(
     >>> material.n, material.labels, [str(g) for g in material.groups]
     (4, ('n', 'y'), ['sex=m', 'sex=w'])
     """
-    _require_columns(table, request.reading.drop, name)
     is_after = np.zeros(len(table), np.bool_)
     if after is not None:
         is_after = np.concatenate([is_after, np.ones(len(after), np.bool_)])

@@ -67,6 +67,8 @@ class MappedView:
     table: Profile
     alignment: Alignment
     want: Wanted
+    with_copy: bool = False
+    """Whether the columns of the table follow, as they are, under names that do not matter."""
 
     def query(self, d: Dialect, carried: Sequence[str] = ()) -> str:
         """Write the query; see :class:`~equipoise.engines.sources.View`."""
@@ -108,6 +110,10 @@ class MappedView:
                 checked.append(f"WHEN t{i} IS NOT NULL AND v{i} IS NULL THEN '{failed_text(i)}'")
         beside = [d.identifier(name) for name in carried]
         texts += beside
+        if self.with_copy:
+            copies = [_free_name(f"equipoise_copy_{i}", want) for i in range(len(columns))]
+            texts += [f"{d.identifier(n)} AS {c}" for n, c in zip(columns, copies, strict=True)]
+            beside += copies
         last = [f"failed AS {d.identifier(failed_column(want))}", *beside]
         failed = f"CASE {' '.join(checked)} END" if checked else f"CAST(NULL AS {d.text_type})"
         # Nested, so that no expression is written, parsed and bound more than once. On lines of their

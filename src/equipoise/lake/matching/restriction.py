@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from equipoise.counts import Condition, Counts
-from equipoise.engines import sql
 from equipoise.engines.base import Column, Engine
+from equipoise.engines.comparisons import compared
 from equipoise.engines.dialect import Dialect
 from equipoise.engines.profiling import FEW_VALUES
 from equipoise.engines.sources import Source, View
@@ -106,7 +106,7 @@ class InsideView:
         beside = [Column(name, "VARCHAR") for name in carried]
         held = [*columns, *said, Column(failed_column(want), "VARCHAR"), *beside]
         mapped = self.mapped.query(d, carried) if carried else self.mapped.query(d)
-        table, own = sql.compared(d, f"(\n{mapped}\n)", held, condition)
+        table, own = compared(d, f"(\n{mapped}\n)", held, condition)
         # A value may fail to convert here although none does in the base; such a row is outside.
         types = {column.name: column.type for column in held}
         true = [f"coalesce({d.attempted(condition, types)}, false)"]

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Protocol
 
 from equipoise.counts import CountRequest, Counts
 from equipoise.engines.base import Engine
+from equipoise.engines.kinds import DATABASES
 from equipoise.engines.profiling import ColumnProfile
 from equipoise.engines.sources import Source
 from equipoise.lake.offers.copies import LARGE
 from equipoise.lake.offers.duplicates import Known, KnownRows
 from equipoise.lake.offers.held_rows import Chances, HeldRows, Located, Sample
 from equipoise.lake.offers.need import Need
-from equipoise.lake.offers.stored_rows import DATABASES, StoredRows
+from equipoise.lake.offers.stored_rows import StoredRows
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -22,7 +22,19 @@ if TYPE_CHECKING:
 LARGE = 250_000
 """Number of rows above which a table is not copied, but queried where it is."""
 
-_IN_MEMORY = 256_000_000
+_MOST_VALUES = 3_000_000
+"""Rows times columns of all tables that are copied; further tables are queried where they are.
+
+A value takes about 40 bytes: in the copy, as the base has it, and as a hash.
+"""
+
+_SMALL = 5_000
+"""Number of rows up to which a query takes longer to be planned than to run."""
+
+_ROOM = {"ample": (1, 1 / 3), "tight": (1 / 3, 0)}
+"""Shares of the room that small tables and others may fill."""
+
+_IN_MEMORY = 64_000_000
 """Bytes of copies in memory; further copies are in files that are mapped into it."""
 
 _SAME_TYPE = re.compile(
@@ -36,34 +48,53 @@ class TableCopies:
     """Tables as they were read the first time; see :data:`LARGE` for those that are not copied."""
 
     engine: Engine
+    is_tight: bool = False
+    """Whether memory is needed for the rows of a large base."""
+
     _sources: dict[str, Source] = field(default_factory=dict)
+    _held: dict[str, bool] = field(default_factory=dict)
+    _values: int = 0
     _bytes: int = 0
     _folder: ScratchFolder | None = None
 
     def holds(self, candidate: Candidate) -> bool:
-        """Whether a table is copied, and not queried where it is."""
-        types = [column.type.upper() for column in candidate.profile.columns]
-        # Databases keep their rows to themselves.
-        return (
-            candidate.table.source.kind not in ("postgres", "spark")
-            and candidate.profile.rows <= LARGE
-            and all(_SAME_TYPE.fullmatch(kind) for kind in types)
-        )
+        """Whether a table is copied, and not queried where it is: the first ones are that there is room for."""
+        if candidate.name not in self._held:
+            profile = candidate.profile
+            types = [column.type.upper() for column in profile.columns]
+            values = profile.rows * len(types)
+            share = _ROOM["tight" if self.is_tight else "ample"][profile.rows > _SMALL]
+            # Databases keep their rows to themselves.
+            held = (
+                candidate.table.source.kind not in ("postgres", "spark")
+                and profile.rows <= LARGE
+                and self._values + values <= share * _MOST_VALUES
+                and all(_SAME_TYPE.fullmatch(kind) for kind in types)
+            )
+            self._values += values if held else 0
+            self._held[candidate.name] = held
+        return self._held[candidate.name]
 
     def of(self, candidate: Candidate) -> Source:
         """Return the copy of a table, which is made the first time, or the table itself."""
         candidate.require_unchanged()
         if not self.holds(candidate):
             return candidate.table.source
-        if candidate.name not in self._sources:
-            source = candidate.table.source
-            rows = self.engine.read(source)
-            rows = rows if self._bytes + rows.nbytes <= _IN_MEMORY else self._filed(rows)
-            self._bytes += rows.nbytes
-            self._sources[candidate.name] = replace(
-                source, kind="frame", data=rows, paths=(), table=None
-            )
+        if not self.has(candidate):
+            self.keep(candidate, self.engine.read(candidate.table.source))
         return self._sources[candidate.name]
+
+    def has(self, candidate: Candidate) -> bool:
+        """Whether there is a copy of a table already."""
+        return candidate.name in self._sources
+
+    def keep(self, candidate: Candidate, rows: pa.Table) -> None:
+        """Keep all rows of a table, as they were read."""
+        rows = rows if self._bytes + rows.nbytes <= _IN_MEMORY else self._filed(rows)
+        self._bytes += rows.nbytes
+        self._sources[candidate.name] = replace(
+            candidate.table.source, kind="frame", data=rows, paths=(), table=None
+        )
 
     def fetch(self, candidate: Candidate, places: Sequence[int]) -> pa.Table:
         """Fetch the rows at some places, located as by the verb of engines."""

@@ -214,7 +214,7 @@ class Found(Result):
         needed = np.minimum(offer.rows, self.need.rows)
         cells = [self.need.named(i) for i in range(len(self.need.rows))]
         told = zip(
-            *(cells, self.need.rows, offer.rows, needed, offer.duplicates),
+            *(cells, self.need.rows, offer.offered, needed, offer.duplicates),
             strict=True,
         )
         return {
@@ -246,7 +246,7 @@ class Found(Result):
 def _offer_dict(ranked: Ranked, cells: Sequence[str], want: Wanted) -> dict[str, Any]:
     offer = ranked.offer
     candidate, conditions = offer.candidate, offer.candidate.conditions
-    rows = zip(cells, offer.rows.tolist(), strict=True)
+    rows = zip(cells, offer.offered.tolist(), strict=True)
     evidence = explain_columns(want, candidate.profile, candidate.alignment)
     explained = explain_values(want, candidate.profile, candidate.alignment)
     return {
@@ -378,7 +378,7 @@ def explain_lacks(
         progress(f"scanning {candidate.name}", len(scanned) / len(over.usable))
         offer = scanned.get(candidate.name) or scanner.scan(candidate)
         scanned[candidate.name] = offer
-        found = found + union.add(candidate, offer.rows + offer.duplicates)
+        found = found + union.add(candidate)
     offered = sum((o.rows + o.duplicates for o in scanned.values()), 0 * need)
     lost = {"duplicates": offered - found}
     if (found < need).any():

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from equipoise.lake.cover.worth import Whole
 
 
+EVERY_ROW = 2**40
+"""A number of rows that no table has: as many as are there are needed."""
+
+
 class Planned(Protocol):
     """The part of a plan that is carried out."""
 

@@ -20,6 +20,7 @@ from equipoise.lake.offers.need import Need
 from equipoise.lake.offers.other_columns import settle_columns
 from equipoise.lake.offers.reads import Reads
 from equipoise.lake.offers.scanner import Offer, Scanner
+from equipoise.lake.offers.stored_rows import StoredRows
 from equipoise.lake.offers.survey import Candidate, Survey, survey
 from equipoise.lake.tables.contents import Contents
 from equipoise.options.search import SearchRequest
@@ -92,7 +93,7 @@ def explore(
     want = wanted_by(counts, base, engine)
     rows = rows.informed(want.columns)
     found = survey(lake, want, looking, progress)
-    copies = TableCopies(engine)
+    copies = TableCopies(engine, is_tight=isinstance(rows, StoredRows))
     settled = settle_columns(found, base, copies, looking, progress)
     needed = [c.name for c in want.columns] if require_columns else list(looking.key)
     within = restriction(base, engine)
@@ -164,7 +165,7 @@ def rows_left_out(
     no_condition = [scanner.bound(c) for c in over.barred if scanner.lacking(c)]
     return {
         **{reason: none + rows for reason, rows in anywhere.items()},
-        "tables that may not be used": sum((o.rows for o in barred), none),
+        "tables that may not be used": sum((o.offered for o in barred), none),
         "at most in tables that lack a column of the condition": sum(no_condition, none),
         "at most in tables whose meaning is open": sum(map(scanner.possible, over.open), none),
     }

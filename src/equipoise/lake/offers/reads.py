@@ -7,7 +7,7 @@ import itertools
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from equipoise.engines.sources import Source
 from equipoise.lake.matching.columns.alignment import Alignment
 from equipoise.lake.matching.columns.target import Wanted
 from equipoise.lake.matching.mapped_table import (
+    MappedView,
     failed_column,
     failed_text,
     mapped_source,
@@ -28,7 +29,7 @@ from equipoise.lake.matching.mapped_table import (
 from equipoise.lake.matching.restriction import OUTSIDE, Restriction, inside
 from equipoise.lake.offers.copies import TableCopies
 from equipoise.lake.offers.fingerprints import RowHashes, loose_hashes, loosely
-from equipoise.lake.offers.need import Need
+from equipoise.lake.offers.need import EVERY_ROW, Need
 from equipoise.lake.offers.survey import Candidate
 from equipoise.values import MISSING, Value
 
@@ -38,13 +39,13 @@ if TYPE_CHECKING:
 
     from equipoise.lake.cover.worth import Whole
 
+_Counted: TypeAlias = "tuple[Counter[tuple[Value, ...]], Counter[str], int]"
+
 _MOST_CELLS = 5_000
 """Maximum number of possible cells; with more, tables are read for the needed cells only."""
 
 _FEW = 5_000
 """Number of rows up to which planning the query that chooses rows takes longer than choosing them."""
-
-_ALL = 2**40  # more rows than any table has
 
 
 @dataclass(frozen=True)
@@ -124,6 +125,7 @@ class Reads:
     within: Restriction | None = None
     copies: TableCopies | None = None
     _read: dict[tuple[str, tuple[Axis, ...]], ReadTable] = field(default_factory=dict)
+    _counted: dict[tuple[str, tuple[Axis, ...]], _Counted] = field(default_factory=dict)
 
     @functools.cached_property
     def _copies(self) -> TableCopies:
@@ -150,11 +152,13 @@ class Reads:
         asked = self._with_failed(need.request)
         lost = self._lost_cells(need)
         take = _all_of([*((MISSING, *cell) for cell in cells), *lost], need.cells, asked)
-        mapped, engine = self._mapped(candidate), self.engine
         if candidate.profile.rows <= _FEW:
-            mapped = replace(mapped, kind="frame", data=engine.read(mapped), sql=None, view=None)
-            engine = MemoryEngine()
-        found = engine.rows(mapped, asked, take, self.seed, located=True)
+            rows = self._read_whole(candidate)
+            source = replace(candidate.table.source, kind="frame", data=rows, paths=(), table=None)
+            found = MemoryEngine().rows(source, asked, take, self.seed, located=True)
+        else:
+            mapped = self._mapped(candidate)
+            found = self.engine.rows(mapped, asked, take, self.seed, located=True)
         numbers = cells_of_rows(found, take)
         rows = np.bincount(numbers, minlength=len(cells) + len(lost))
         failures: Counter[str] = Counter()
@@ -169,6 +173,18 @@ class Reads:
         starts = np.cumsum([0, *rows[: len(cells)]])
         named = {cell: i for i, cell in enumerate(cells)}
         return ReadTable(named, starts, drawn, dict(failures), outside)
+
+    def _read_whole(self, candidate: Candidate) -> pa.Table:
+        """Read all rows of a table as the base has them; a table that is not copied yet is, with them."""
+        if self.within is not None or self._copies.has(candidate):
+            return self.engine.read(self._mapped(candidate))
+        columns = candidate.profile.columns
+        view = MappedView(candidate.profile, candidate.alignment, self.want, with_copy=True)
+        both = self.engine.read(replace(candidate.table.source, view=view))
+        own = both.num_columns - len(columns)
+        copy = both.select(range(own, both.num_columns))
+        self._copies.keep(candidate, copy.rename_columns([c.name for c in columns]))
+        return both.select(range(own))
 
     def _lost_cells(self, need: Need) -> list[tuple[Value, ...]]:
         """List the cells of rows with a value that fails, or that are outside of the condition.
@@ -190,6 +206,13 @@ class Reads:
 
         The rows outside do not satisfy the condition of the base.
         """
+        key = candidate.name, need.cells.axes
+        if key not in self._counted:
+            self._counted[key] = self._count(candidate, need)
+        there, failures, outside = self._counted[key]
+        return need.found_in(there), dict(failures), outside
+
+    def _count(self, candidate: Candidate, need: Need) -> _Counted:
         # One pass counts all three: a further column names the first value that fails, if any.
         asked = self._with_failed(need.request)
         found = self.engine.counts(self._mapped(candidate), asked).cells()
@@ -203,14 +226,14 @@ class Reads:
                 outside += n
             else:
                 failures[self.want.columns[number_of_failed(place)].name] += n
-        return need.found_in(there), dict(failures), outside
+        return there, failures, outside
 
-    def rows(self, candidate: Candidate, need: Need, there: Whole) -> Drawn:
-        """Fetch all rows of the needed cells of a table, of which so many are there."""
-        take = replace(need.cells, rows=there)
+    def rows(self, candidate: Candidate, need: Need, many: Whole) -> Drawn:
+        """Fetch so many rows of each needed cell of a table, the first in the order of the seed."""
+        take = replace(need.cells, rows=many)
         asked = _with_missing(need.request)
         found = self.engine.rows(self._mapped(candidate), asked, take, self.seed, located=True)
-        return self._drawn(candidate.alignment, found, np.repeat(np.arange(len(there)), there))
+        return self._drawn(candidate.alignment, found, np.repeat(np.arange(len(many)), many))
 
     def _drawn(self, alignment: Alignment, found: pa.Table, cells: Whole) -> Drawn:
         said = said_columns(self.want, alignment)
@@ -250,7 +273,7 @@ def _all_of(cells: list[tuple[Value, ...]], like: Counts, request: CountRequest)
         like,
         axes=axes,
         codes=codes.reshape(len(cells), len(axes)),
-        rows=np.full(len(cells), _ALL, np.int64),
+        rows=np.full(len(cells), EVERY_ROW, np.int64),
         request=request,
     )
 

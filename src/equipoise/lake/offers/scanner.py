@@ -8,7 +8,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -34,20 +34,36 @@ if TYPE_CHECKING:
 
     from equipoise.lake.cover.worth import Whole
 
+_Counted: TypeAlias = "tuple[Whole, dict[str, int], int]"
+
 _MANY = 0.2
 """Share of duplicates that, if chance explains it, is worth a warning."""
 
 _KEPT = 300_000
 """Maximum number of rows kept in memory, so that their tables are not read twice."""
 
+_DEEPER = 4
+"""Factor by which more rows are looked at if too few of them are new."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Offer:
-    """Numbers of new rows and of duplicates that one table has of each needed cell."""
+    """Numbers of new rows and of duplicates that one table has of each needed cell.
+
+    Of a large table only as many rows are looked at as may be taken, in the order in which they
+    would be.
+    """
 
     candidate: Candidate
+    there: Whole
+    """Number of rows of each needed cell, whether they were looked at or not."""
+
     rows: Whole
+    """New rows among those that were looked at: at least as many as are needed, or all."""
+
     duplicates: Whole
+    """The other rows that were looked at."""
+
     at_most: Whole
     """Rows of each needed cell that the base does not have. These are more than ``rows`` if equal
     rows are in different cells: any of them can be taken, and ``rows`` counts the first."""
@@ -76,6 +92,11 @@ class Offer:
         return sum(self.failures.values())
 
     @property
+    def offered(self) -> Whole:
+        """Rows of each needed cell that are not known to be duplicates."""
+        return self.there - self.duplicates
+
+    @property
     def tells_anything(self) -> bool:
         """Whether the table has usable rows, or rows that are left out for a reason to report."""
         some = self.rows.any() or self.duplicates.any()
@@ -102,6 +123,12 @@ class Scanner:
     """What was read for other needs of the same base."""
 
     kept: dict[str, Drawn] = field(default_factory=dict)
+    _counted: dict[str, _Counted] = field(default_factory=dict)
+    _depths: dict[str, Whole] = field(default_factory=dict)
+    """How many rows of each needed cell are looked at, of tables that are not read as a whole."""
+
+    deepened: list[str] = field(default_factory=list)
+    """The tables that were looked at again, each time for more rows."""
 
     @functools.cached_property
     def _reads(self) -> Reads:
@@ -152,11 +179,12 @@ class Scanner:
     def scan(self, candidate: Candidate) -> Offer:
         """Count the rows that a table offers."""
         there, failures, outside = self._count(candidate)
-        new = at_most = there
+        looked_at = new = at_most = there
         chance = np.zeros(len(there))
         if self.known is not None and there.sum():
-            drawn = self.draw(candidate, there)
-            new = at_most = drawn.by_cell(self.known.is_new(drawn.hashes), len(there))
+            drawn, is_new = self._new_rows(candidate, self.known)
+            looked_at = np.bincount(drawn.cells, minlength=len(there)).astype(np.int64)
+            new = at_most = drawn.by_cell(is_new, len(there))
             if self._chances is not None:
                 chance = self._chances(drawn.hashes)
             # Equal rows are in one cell, as they agree in all columns; rows of one key may not be.
@@ -164,8 +192,9 @@ class Scanner:
                 at_most = drawn.by_cell(self.known.is_absent(drawn.hashes), len(there))
         return Offer(
             candidate=candidate,
+            there=there,
             rows=new,
-            duplicates=there - new,
+            duplicates=looked_at - new,
             at_most=at_most,
             chance=chance,
             failures=failures,
@@ -173,8 +202,34 @@ class Scanner:
             outside=outside,
         )
 
-    def draw(self, candidate: Candidate, there: Whole | None = None) -> Drawn:
-        """Fetch all rows of the needed cells, cell by cell, in the order of the seed."""
+    def _new_rows(self, candidate: Candidate, known: Known) -> tuple[Drawn, NDArray[np.bool_]]:
+        """Draw rows until enough of them are new, or no more are there."""
+        while True:
+            drawn = self.draw(candidate)
+            is_new = known.is_new(drawn.hashes)
+            found = drawn.by_cell(is_new, len(self.need.rows))
+            if not self.deepen(candidate, found < self.need.rows):
+                return drawn, is_new
+
+    def deepen(self, candidate: Candidate, cells: NDArray[np.bool_] | None = None) -> bool:
+        """Look at more rows of some cells, or of all, from now on; False if no more are there."""
+        if candidate.name not in self._depths:  # all its rows are looked at
+            return False
+        depth, (there, *_) = self._depths[candidate.name], self._count(candidate)
+        more = depth < there if cells is None else (depth < there) & cells
+        if not more.any():
+            return False
+        self._depths[candidate.name] = np.where(more, np.minimum(_DEEPER * depth, there), depth)
+        self.kept.pop(candidate.name, None)
+        self.deepened.append(candidate.name)
+        return True
+
+    def draw(self, candidate: Candidate) -> Drawn:
+        """Fetch the rows of the needed cells, cell by cell, in the order of the seed.
+
+        Of a table that is not read as a whole, the first are fetched that may be taken. Which row is
+        new does not depend on those after it, unless rows of different cells can have the same key.
+        """
         candidate.require_unchanged()
         if candidate.name in self.kept:
             return self.kept[candidate.name]
@@ -182,20 +237,34 @@ class Scanner:
         if whole is not None:
             drawn = whole.drawn(self.need)
         else:
-            if there is None:
-                there, *_ = self._reads.count(candidate, self.need)
-            drawn = self._reads.rows(candidate, self.need, there)
-        if len(drawn.places) + sum(len(d.places) for d in self.kept.values()) <= _KEPT:
+            drawn = self._reads.rows(candidate, self.need, self._depth(candidate))
+        if self._is_kept(len(drawn.places)):
             self.kept[candidate.name] = drawn
         return drawn
+
+    def _depth(self, candidate: Candidate) -> Whole:
+        """Return how many rows of each needed cell are looked at, of those that are there."""
+        there, *_ = self._count(candidate)
+        if self.known is not None and self.known.policy == "key":
+            return there
+        first = np.minimum(_first_depth(self.need.rows), there)
+        return self._depths.setdefault(candidate.name, first)
 
     def expect(self, candidates: Sequence[Candidate]) -> None:
         """Count the equals of rows of several tables at once, if the base has to be queried."""
         if self.known is None or not isinstance(self.known.base, StoredRows):
             return
-        # Other tables are too large to be kept until they are scanned.
-        kept = [c for c in candidates if self._reads.whole(c, self.need) is not None]
-        self.known.base.expect([self.draw(c).hashes for c in kept], self.known)
+        kept = [self.draw(c).hashes for c in candidates if self._stays(c)]
+        self.known.base.expect(kept, self.known)
+
+    def _stays(self, candidate: Candidate) -> bool:
+        """Whether the rows of a table that are drawn will be kept until it is scanned."""
+        if candidate.name in self.kept or self._reads.whole(candidate, self.need) is not None:
+            return True
+        return self._is_kept(int(self._depth(candidate).sum()))
+
+    def _is_kept(self, rows: int) -> bool:
+        return rows + sum(len(drawn.places) for drawn in self.kept.values()) <= _KEPT
 
     def compare_all(self, candidates: Sequence[Candidate]) -> None:
         """Find the rows that tables share, if all of these tables are going to be compared."""
@@ -206,9 +275,11 @@ class Scanner:
         """Count the rows of each needed cell, those that cannot be converted, and those outside."""
         candidate.require_unchanged()
         whole = self._reads.whole(candidate, self.need)
-        if whole is None:
-            return self._reads.count(candidate, self.need)
-        return whole.there(self.need), dict(whole.failures), whole.outside
+        if whole is not None:
+            return whole.there(self.need), dict(whole.failures), whole.outside
+        if candidate.name not in self._counted:
+            self._counted[candidate.name] = self._reads.count(candidate, self.need)
+        return self._counted[candidate.name]
 
 
 class Union:
@@ -217,14 +288,31 @@ class Union:
     def __init__(self, scanner: Scanner) -> None:
         self.scanner = scanner
         self.known = None if scanner.known is None else replace(scanner.known, _taken=[])
+        self.found = 0 * scanner.need.rows
 
-    def add(self, candidate: Candidate, there: Whole | None = None) -> Whole:
-        """Count the rows of each needed cell that no earlier table had."""
-        drawn = self.scanner.draw(candidate, there)
+    def add(self, candidate: Candidate) -> Whole:
+        """Count the rows of each needed cell that no earlier table had; more than needed need not be."""
+        need = self.scanner.need.rows
+        while True:
+            drawn = self.scanner.draw(candidate)
+            if self.known is not None:
+                drawn = drawn.take(self.known.is_new(drawn.hashes))
+            rows = np.bincount(drawn.cells, minlength=len(need)).astype(np.int64)
+            if not self.scanner.deepen(candidate, self.found + rows < need):
+                break
         if self.known is not None:
-            drawn = drawn.take(self.known.is_new(drawn.hashes))
             self.known.add(drawn.hashes)
-        return np.bincount(drawn.cells, minlength=len(self.scanner.need.rows)).astype(np.int64)
+        self.found = self.found + rows
+        return rows
+
+
+def _first_depth(need: Whole) -> Whole:
+    """As many rows as are needed, and some more, since a few may be duplicates.
+
+    >>> _first_depth(np.array([0, 100, 10_000])).tolist()
+    [20, 200, 10820]
+    """
+    return need + 8 * np.sqrt(need).astype(np.int64) + 20
 
 
 def _unmapped(candidate: Candidate) -> int:

@@ -13,8 +13,9 @@ import numpy as np
 
 from equipoise.counts import CountRequest, Counts
 from equipoise.engines.base import Column, Engine, Part
+from equipoise.engines.choices import wanted_cells
 from equipoise.engines.column_types import family
-from equipoise.engines.database import wanted_cells
+from equipoise.engines.kinds import DATABASES
 from equipoise.engines.profiling import ColumnProfile
 from equipoise.engines.sources import Source, View
 from equipoise.lake.offers.base_views import (
@@ -40,9 +41,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from equipoise.lake.cover.worth import Whole
-
-DATABASES = ("postgres", "spark")
-"""Kinds of sources whose rows stay where they are, however few they are."""
 
 _SAMPLED = 50_000
 """Maximum number of rows of the base that are fetched to be compared with the added rows."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from equipoise.engines.profiling import Profile
 from equipoise.engines.sources import Source
 from equipoise.engines.stores.states import snapshot_of, stamp_of
 from equipoise.errors import InputError, PoolTooSmall, did_you_mean
-from equipoise.lake.matching.columns.alignment import Alignment, align, nearest_columns
+from equipoise.lake.matching.columns.alignment import Alignment, nearest_columns
 from equipoise.lake.matching.columns.target import Wanted, wanted
 from equipoise.lake.matching.mapping import (
     Confirmed,
@@ -24,6 +24,7 @@ from equipoise.lake.matching.mapping import (
     write_table,
 )
 from equipoise.lake.matching.restriction import wanted_by
+from equipoise.lake.offers.alignments import Aligner, is_worth_help
 from equipoise.lake.offers.proposals import propose
 from equipoise.lake.tables import catalog
 from equipoise.lake.tables.conditions import Conditions, Sources, is_denied, read_sources
@@ -141,11 +142,7 @@ def _survey(
     closed = _closed(lake.tables, looking, sources)
     readable = [t for t in lake.tables if t.profiled and t.problem is None]
     proposed = propose(lake, readable, want, looking, confirmed)
-    found = [
-        candidate
-        for table, profile in _profiled(lake, proposed, progress)
-        if (candidate := _candidate(table, profile, want, looking, confirmed, sources))
-    ]
+    found = _candidates(lake, proposed, want, looking, confirmed, sources, progress)
     found = [replace(c, barred=c.barred or closed.get(_content(c.table))) for c in found]
     certain = [c for c in found if c.alignment.certain]
     doubtful = [c for c in found if not c.alignment.certain]
@@ -249,15 +246,47 @@ def _closed(
 
 
 def _profiled(
-    lake: Contents, tables: Sequence[Table], progress: Reporter
-) -> Iterator[tuple[Table, Profile]]:
+    lake: Contents, tables: Sequence[Table], progress: Callable[[int], None]
+) -> Iterator[list[tuple[Table, Profile]]]:
+    """Yield tables with their profiles, some at a time."""
     for start in range(0, len(tables), _AT_ONCE):
-        progress("matching columns and values", start / len(tables))
+        progress(start)
         some = tables[start : start + _AT_ONCE]
         profiles = lake.profiles(some)
-        for i, table in enumerate(some, start):
-            progress("matching columns and values", i / len(tables))
-            yield table, profiles[table.id]
+        yield [(table, profiles[table.id]) for table in some]
+
+
+def _candidates(
+    lake: Contents,
+    tables: Sequence[Table],
+    want: Wanted,
+    looking: SearchRequest,
+    confirmed: Mapping[str, Confirmed],
+    sources: Sources,
+    progress: Reporter,
+) -> list[Candidate]:
+    """Align tables with the base, except those that a mapping file describes."""
+    helped = is_worth_help(len(tables))
+    done, candidates = 0, list[Candidate]()
+
+    def report(more: int) -> None:
+        progress("matching columns and values", (done + more) / len(tables))
+
+    with Aligner(want, looking.same_codes, looking.codebook, helped) as aligner:
+        for some in _profiled(lake, tables, lambda _: report(0)):
+            said = [confirmed.get(table.name) for table, _ in some]
+            open_ = [
+                profile
+                for (_, profile), told in zip(some, said, strict=True)
+                if told is None or not told.use
+            ]
+            aligned = iter(aligner.align(open_, report))
+            for (table, profile), told in zip(some, said, strict=True):
+                found = None if told is not None and told.use else next(aligned)
+                candidate = _candidate(table, profile, want, looking, told, sources, found)
+                candidates += [] if candidate is None else [candidate]
+            done += len(some)
+    return candidates
 
 
 def _candidate(
@@ -265,17 +294,16 @@ def _candidate(
     profile: Profile,
     want: Wanted,
     looking: SearchRequest,
-    confirmed: Mapping[str, Confirmed],
+    said: Confirmed | None,
     sources: Sources,
+    found: Alignment | None,
 ) -> Candidate | None:
-    said = confirmed.get(table.name)
     conditions = sources.of(table.name)
     barred = is_denied(table.name, conditions, looking.deny)
     if said is not None and said.use:
         called = Path(mapping_name(looking.mapping or "")).name
         alignment = confirmed_alignment(said, want, profile, called)
     else:
-        found = align(want, profile, same_codes=looking.same_codes, codebook=looking.codebook)
         if found is None:
             return None
         alignment = _questioned(found, want, profile) if looking.second_opinion else found
@@ -312,10 +340,11 @@ def say_nearest(lake: Contents, want: Wanted) -> str:
     """Describe the columns of the lake that are most similar to the required ones."""
     readable = [t for t in lake.tables if t.profiled]
     best: dict[str, tuple[float, str]] = {}
-    for table, profile in _profiled(lake, readable, silent):
-        for name, (score, column) in nearest_columns(want, profile).items():
-            if score > best.get(name, (0.0, ""))[0]:
-                best[name] = (score, f"{column!r} of {table.name}")
+    for some in _profiled(lake, readable, lambda _: None):
+        for table, profile in some:
+            for name, (score, column) in nearest_columns(want, profile).items():
+                if score > best.get(name, (0.0, ""))[0]:
+                    best[name] = (score, f"{column!r} of {table.name}")
     parts = [
         f"most similar to {name!r} is {best[name][1]} ({best[name][0]:.2f})"
         if name in best

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import json
+import contextlib
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from equipoise.atomic import atomic_path
 from equipoise.counts import Counts
 from equipoise.counts.columns import values_in
-from equipoise.engines.base import Part, require_writable
-from equipoise.engines.sources import Source, locate
+from equipoise.engines.base import Part
+from equipoise.engines.database import require_comparable
+from equipoise.engines.sources import Source
 from equipoise.errors import PoolTooSmall, ShiftTooLarge
 from equipoise.lake.matching.mapping import is_mapping_text
 from equipoise.lake.matching.notations import is_absent
@@ -22,7 +24,8 @@ from equipoise.lake.offers.base_rows import BaseRows, rows_of
 from equipoise.lake.offers.copies import TableCopies
 from equipoise.lake.offers.need import Need, Planned, need_of
 from equipoise.lake.offers.prospect import Prospect, explore, unchecked
-from equipoise.lake.offers.survey import Candidate, say_alignment
+from equipoise.lake.offers.shortfall import Lack
+from equipoise.lake.offers.survey import say_alignment
 from equipoise.lake.repair.acquisition import Acquired, Share, TreatedColumn
 from equipoise.lake.repair.base import (
     LocatedRow,
@@ -31,20 +34,39 @@ from equipoise.lake.repair.base import (
     has_order,
 )
 from equipoise.lake.repair.choice import Choice, choose_rows, find_lacks, say_too_few
+from equipoise.lake.repair.destinations import (
+    Destinations,
+    WrittenTable,
+    named_places,
+    require_other_tables,
+)
+from equipoise.lake.repair.entries import about_repair, added_entries, removed_entries
 from equipoise.lake.repair.fill import TableRows
-from equipoise.lake.repair.ledger import keyed, ledger_table, write_ledger
-from equipoise.lake.repair.output import published, put_together, require_apart, typed_for
+from equipoise.lake.repair.ledger import ledger_table
+from equipoise.lake.repair.output import put_together, require_apart
 from equipoise.lake.repair.shift.measure import measure_shift
 from equipoise.lake.repair.shift.shift import Shift
 from equipoise.lake.tables.contents import Contents
-from equipoise.lattice import Group
-from equipoise.options.search import AcquisitionLimits, OtherColumns, SearchRequest
+from equipoise.options.search import AcquisitionLimits, SearchRequest
 from equipoise.progress import Reporter, cancellable, silent
-from equipoise.values import MISSING, plain
-from equipoise.version import __version__
+from equipoise.values import MISSING
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+@dataclass(frozen=True)
+class _Taken:
+    """A plan, and the rows that are removed and added for it."""
+
+    change: PlannedChange
+    prospect: Prospect
+    choice: Choice
+    lacks: tuple[tuple[str, Lack], ...]
+    removed: Sequence[LocatedRow]
+    stay: BaseRows
+    added: pa.Table
+    shift: Shift | None
 
 
 @cancellable
@@ -65,7 +87,7 @@ def acquire(
     """Carry out a plan on a base table with rows of a lake.
 
     The rows that stay keep their order and values. The added rows follow them, with the columns
-    and types of the base. The file is written to a temporary place and counted there; only then
+    and types of the base. The table is written to a temporary place and counted there; only then
     it and the ledger are moved into place, together with the texts of ``beside``. The base is
     never changed. ``prospect`` saves a second search of the same lake for the same base.
 
@@ -78,6 +100,26 @@ def acquire(
     """
     looking, limits = looking or SearchRequest(), limits or AcquisitionLimits()
     places = output_places(base, lake, output, ledger, looking, beside or ())
+    taken = _take(plan, base, lake, looking, limits, prospect, progress)
+    change = taken.change
+    if places is None:
+        after = change.before + taken.choice.counts - change.delete
+        return _result(taken, None, after)
+    after, written = _write(taken, places, beside or {}, hash_key, progress)
+    made = _result(taken, places, after)
+    return replace(made, lost=written.lost, numbered=written.numbered, keyed=hash_key is not None)
+
+
+def _take(
+    plan: Planned,
+    base: Source,
+    lake: Contents,
+    looking: SearchRequest,
+    limits: AcquisitionLimits,
+    prospect: Prospect | None,
+    progress: Reporter,
+) -> _Taken:
+    """Choose the rows that are added and removed; refuse what the limits do not allow."""
     if prospect is None:
         progress(f"reading {base.name}", 0)
     expected = plan.counts.n + plan.counts.dropped
@@ -85,89 +127,51 @@ def acquire(
     request = plan.counts.request_for_rows()
     # A base that the plan was not made for is refused before the lake is searched.
     change = PlannedChange.of(plan, base, rows.counts(request), force=limits.force)
+    needed = limits.require_columns
     prospect = prospect or explore(
-        plan.counts,
-        base,
-        lake,
-        looking,
-        require_columns=limits.require_columns,
-        rows=rows,
-        progress=progress,
+        plan.counts, base, lake, looking, require_columns=needed, rows=rows, progress=progress
     )
-    taken = choose_rows(prospect, need_of(change.add, request), limits, progress)
-    for part in taken.chosen:
+    choice = choose_rows(prospect, need_of(change.add, request), limits, progress)
+    for part in choice.chosen:
         part.candidate.require_unchanged(surely=True)
-    lacks = find_lacks(prospect, taken, limits, progress)
+    lacks = find_lacks(prospect, choice, limits, progress)
     if lacks and not limits.partial:
-        raise PoolTooSmall(say_too_few(prospect, taken, lacks))
+        raise PoolTooSmall(say_too_few(prospect, choice, lacks))
     if change.delete.n and not has_order(base):
         change = replace(change, base=prospect.rows.in_order())
     removed = choose_removed(prospect.engine, change, looking.seed)
     stay = prospect.rows.without(removed)
-    parts = [(part.candidate.name, part.drawn.rows) for part in taken.chosen]
+    parts = [(part.candidate.name, part.drawn.rows) for part in choice.chosen]
     added = put_together(stay.like, parts, base.name)
     progress("comparing added rows with those of the base", 0.7)
-    shift = _shift(stay, added, taken.need, limits.max_shift)
-    if places is None:
-        after, lost = change.before + taken.counts - change.delete, dict[str, int]()
-    else:
-        after, lost = _write(
-            change, prospect, taken, stay.n, added, removed, places, beside, hash_key, progress
-        )
-    shares = (_share(part, prospect, taken.need) for part in taken.chosen)
-    return Acquired(
-        output=None if places is None else str(places[0]),
-        ledger=None if places is None else str(places[1]),
-        shares=tuple(sorted(shares, key=lambda share: (-share.rows, share.name))),
-        lacks=lacks,
-        cost=taken.selection.cost,
-        bound=taken.selection.bound,
-        shift=shift,
-        duplicates=int(taken.across.sum()) + taken.duplicates,
-        by_chance=float(taken.by_chance),
-        failures={o.name: o.failures for o in taken.offers if o.failures},
-        unmapped=sum(o.unmapped for o in taken.offers),
-        outside=sum(o.outside for o in taken.offers),
-        unchecked=unchecked(prospect.survey.barred, base.where),
-        open_tables=len(prospect.survey.open),
-        passed_over=prospect.survey.passed_over,
-        seed=looking.seed,
-        known_again=stay.known_again(added, request.columns),
-        lost=lost,
-        **change.measured(after),
-    )
+    shift = _shift(stay, added, choice.need, limits.max_shift)
+    return _Taken(change, prospect, choice, lacks, removed, stay, added, shift)
 
 
 def _write(
-    change: PlannedChange,
-    prospect: Prospect,
-    taken: Choice,
-    stay: int,
-    added: pa.Table,
-    removed: Sequence[LocatedRow],
-    places: tuple[Path, Path],
-    beside: Mapping[Path, str] | None,
+    taken: _Taken,
+    places: Destinations,
+    beside: Mapping[Path, str],
     key: bytes | None,
     progress: Reporter,
-) -> tuple[Counts, dict[str, int]]:
-    """Write the table and the ledger; return the counts of the file, and the values lost in it.
-
-    Values of added rows that do not have the type of the base are lost, counted by column.
-    """
-    engine, (output, ledger) = prospect.engine, places
-    progress(f"writing {output}", 0.8)
-    types, typed = typed_for(output, change.base, added, engine, added_decide=False)
-    nulls = {name: typed[name].null_count - added[name].null_count for name in added.column_names}
-    lost = {name: n for name, n in nulls.items() if n}
-    parts = [Part(change.base, [place for place, *_ in removed]), Part(locate(typed))]
-    with published(parts, types, output, ledger, engine, beside) as (written, listed):
-        progress(f"counting {output}", 0.9)
-        after = engine.counts(written, change.request)
-        came = _added(prospect, taken, stay, written, key, sorted(lost), progress)
-        lines = [*_removed(change, removed, key), *came]
-        lines = ledger_table(lines, _about(change, prospect, output, key))
-        write_ledger(lines, listed, engine, require_writable(ledger, engine.writes))
-    return after, lost
+) -> tuple[Counts, WrittenTable]:
+    """Write the table and the ledger; return the counts of the table, and what became of the rows."""
+    change, prospect, engine = taken.change, taken.prospect, taken.prospect.engine
+    progress(f"writing {places.output.name}", 0.8)
+    base = Part(change.base, [place for place, *_ in taken.removed])
+    with contextlib.ExitStack() as stack:
+        for path, text in beside.items():
+            stack.enter_context(atomic_path(path)).write_text(text, encoding="utf-8")
+        list_entries = places.ledger.listing(stack, engine)
+        written = stack.enter_context(
+            places.output.writing(base, taken.stay.n, taken.added, engine)
+        )
+        progress(f"counting {places.output.name}", 0.9)
+        after = engine.counts(written.source, change.request)
+        came = added_entries(prospect, taken.choice, written, key, progress)
+        lines = [*removed_entries(change, taken.removed, key), *came]
+        list_entries(ledger_table(lines, about_repair(change, prospect, places.output, key)))
+    return after, written
 
 
 def output_places(
@@ -177,19 +181,21 @@ def output_places(
     ledger: str | os.PathLike[str] | None,
     looking: SearchRequest,
     beside: Iterable[Path] = (),
-) -> tuple[Path, Path] | None:
-    """Return the files of the table and the ledger; refuse files that are read, or in the lake."""
+) -> Destinations | None:
+    """Return where the table and the ledger go; refuse what is read, or is in the lake."""
     if output is None:
         return None
-    places = Path(output), Path(ledger or f"{os.fspath(output)}.ledger.parquet")
-    for place in places:
-        require_writable(place, lake.engine.writes)
+    places = named_places(output, ledger, lake.engine)
+    if places.tables:
+        require_comparable(lake.engine.schema(base), base.name)
     mapping = None if is_mapping_text(looking.mapping or "") else looking.mapping
     named = [("the mapping file", mapping), ("the file of conditions", looking.sources)]
     read = [("the base", path) for path in base.paths]
     read += [(name, Path(path)) for name, path in named if path is not None]
-    require_apart([*places, *beside], read + lake.files())
-    lake.require_outside(list(places))
+    require_apart([*places.files, *beside], read + lake.files())
+    lake.require_outside(places.files)
+    stored = [("the base", base), *((f"{t.name} of the lake", t.source) for t in lake.tables)]
+    require_other_tables(places.tables, stored)
     return places
 
 
@@ -217,111 +223,32 @@ def _shift(base: BaseRows, added: pa.Table, need: Need, limit: float | None) -> 
     return shift
 
 
-# ------------------------------------------------------------------------------ ledger
-
-
-def _removed(
-    change: PlannedChange, removed: Sequence[LocatedRow], key: bytes | None
-) -> list[dict[str, Any]]:
-    """List the removed rows in the order of the base."""
-    return [
-        {
-            "action": "remove",
-            "source": change.base.public_name,
-            "place": place,
-            "source_hash": keyed(md5, key),
-            "hash": keyed(md5, key),
-            "cell": _cell_text(change.delete.pattern(cell)),
-        }
-        for place, md5, cell in sorted(removed, key=lambda line: line[0])
-    ]
-
-
-def _cell_text(cell: Group) -> str:
-    return json.dumps({name: plain(value) for name, value in cell.items()}, ensure_ascii=False)
-
-
-def _added(
-    prospect: Prospect,
-    taken: Choice,
-    stay: int,
-    written: Source,
-    key: bytes | None,
-    lost: list[str],
-    progress: Reporter,
-) -> list[dict[str, Any]]:
-    """List the added rows, each with the hash of what was written."""
-    if not taken.rows:
-        return []
-    engine = prospect.engine
-    hashes = engine.fetch(written, range(stay, stay + taken.rows)).columns[-1].to_pylist()
-    cells = [_cell_text(taken.need.named(i)) for i in range(len(taken.need.rows))]
-    lines: list[dict[str, Any]] = []
-    for part in taken.chosen:
-        candidate, places = part.candidate, part.drawn.places.tolist()
-        progress(f"writing the ledger: rows of {candidate.name}", 0.9)
-        sent = prospect.copies.fetch(candidate, places)
-        # Of a table that is not copied, the rows were read before their hashes, so only now a change
-        # in between would show.
-        candidate.require_unchanged(surely=True)
-        original = dict(zip(*(column.to_pylist() for column in sent.columns[-2:]), strict=True))
-        conditions = candidate.conditions
-        same = {
-            "action": "add",
-            "source": candidate.name,
-            "snapshot": candidate.table.snapshot,
-            "mapping": _mapping(candidate, prospect.looking.other_columns, lost),
-            # Each row bears an equal part of what it costs to open the table.
-            "cost": conditions.table_cost / len(places) + conditions.row_cost,
-            "licence": conditions.licence,
-            "consent": conditions.consent,
-        }
-        for cell, place in zip(part.drawn.cells.tolist(), places, strict=True):
-            own = {
-                "row": stay + len(lines),
-                "place": place,
-                "source_hash": keyed(original[place], key),
-                "hash": keyed(hashes[len(lines)], key),
-                "cell": cells[cell],
-            }
-            lines.append(same | own)
-    return lines
-
-
-def _mapping(candidate: Candidate, other_columns: OtherColumns, lost: list[str]) -> str:
-    alignment = candidate.alignment
-    missing = [t for t in alignment.treated if t.action == "left missing"]
-    mapping = {
-        "columns": {name: match.source for name, match in alignment.columns.items()},
-        "values": {name: dict(values.values) for name, values in alignment.values.items()},
-        "spellings": {name: dict(told) for name, told in alignment.spellings.items()},
-        "conversions": {name: how.to_dict() for name, how in alignment.conversions.items()},
-        "absent": sorted(alignment.absent),
-        "left_missing": {t.name: t.column for t in missing},
-        "other_columns": other_columns,
-        "lost": lost,
-    }
-    return json.dumps(mapping, ensure_ascii=False, sort_keys=True)
-
-
-def _about(
-    change: PlannedChange, prospect: Prospect, output: Path, key: bytes | None
-) -> dict[str, Any]:
-    return {
-        "base": change.base.public_name,
-        "output": output.name,
-        "counts": change.plan.counts.fingerprint,
-        "seed": prospect.looking.seed,
-        "duplicates": prospect.looking.dedupe,
-        "other_columns": prospect.looking.other_columns,
-        "key": list(prospect.looking.key),
-        "keyed": key is not None,
-        "reading": change.base.reading.to_dict(),
-        "version": __version__,
-    }
-
-
 # ------------------------------------------------------------------------------ result
+
+
+def _result(taken: _Taken, places: Destinations | None, after: Counts) -> Acquired:
+    change, prospect, choice = taken.change, taken.prospect, taken.choice
+    shares = (_share(part, prospect, choice.need) for part in choice.chosen)
+    return Acquired(
+        output=None if places is None else places.output.name,
+        ledger=None if places is None else places.ledger.name,
+        shares=tuple(sorted(shares, key=lambda share: (-share.rows, share.name))),
+        lacks=taken.lacks,
+        cost=choice.selection.cost,
+        bound=choice.selection.bound,
+        shift=taken.shift,
+        duplicates=int(choice.across.sum()) + choice.duplicates,
+        by_chance=float(choice.by_chance),
+        failures={o.name: o.failures for o in choice.offers if o.failures},
+        unmapped=sum(o.unmapped for o in choice.offers),
+        outside=sum(o.outside for o in choice.offers),
+        unchecked=unchecked(prospect.survey.barred, prospect.rows.source.where),
+        open_tables=len(prospect.survey.open),
+        passed_over=prospect.survey.passed_over,
+        seed=prospect.looking.seed,
+        known_again=taken.stay.known_again(taken.added, change.request.columns),
+        **change.measured(after),
+    )
 
 
 def _treated(part: TableRows, copies: TableCopies) -> tuple[TreatedColumn, ...]:

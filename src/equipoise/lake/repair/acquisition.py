@@ -78,7 +78,7 @@ class Acquired(CarriedOut):
     Attributes
     ----------
     output, ledger
-        Files of the repaired table and of the list of changes; None after a dry run.
+        Files or tables of the repaired table and of the list of changes; None after a dry run.
     base
         Name of the base.
     shares
@@ -120,6 +120,10 @@ class Acquired(CarriedOut):
     lost
         Number of values of added rows, by column, that are missing in the file because they do not
         have the type of the base.
+    numbered
+        Columns in which the database numbered the added rows, because it numbers those of the base.
+    keyed
+        Whether the hashes of the ledger were made with a key.
     """
 
     output: str | None
@@ -139,6 +143,8 @@ class Acquired(CarriedOut):
     unchecked: Mapping[str, str] = field(default_factory=dict)
     known_again: Mapping[str, int] = field(default_factory=dict)
     lost: Mapping[str, int] = field(default_factory=dict)
+    numbered: tuple[str, ...] = ()
+    keyed: bool = False
 
     @property
     def added(self) -> int:
@@ -217,6 +223,7 @@ class Acquired(CarriedOut):
             **self._measured(),
             "known_again": dict(self.known_again),
             "lost": dict(self.lost),
+            "numbered": list(self.numbered),
             "unchecked": dict(self.unchecked),
             "reading": self.before.reading.to_dict(),
             "shift": None if self.shift is None else self.shift.to_dict(),
@@ -259,7 +266,10 @@ def _treated(result: Acquired) -> list[str]:
             said.append(f"{what}: {_listed(found, most)}.")
     if result.lost:
         names = in_words([f"{name} ({n:,})" for name, n in result.lost.items()])
-        said.append(f"Values without the type of the base are missing in the file: {names}.")
+        said.append(f"Values without the type of the base are missing in the result: {names}.")
+    if result.numbered:
+        names = in_words([repr(name) for name in result.numbered])
+        said.append(f"The database numbered the added rows itself, in {names}.")
     return said
 
 

@@ -8,7 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
+from equipoise.atomic import atomic_path
 from equipoise.counts import CountRequest, Counts
+from equipoise.engines.addresses import beside
 from equipoise.engines.base import Engine, Part, unused
 from equipoise.engines.sources import Source, locate
 from equipoise.errors import ColumnNotFound, InputError, PoolTooSmall
@@ -27,10 +29,11 @@ from equipoise.lake.repair.base import (
 from equipoise.lake.repair.output import (
     columns_like,
     place_named,
-    published,
     published_table,
     put_together,
+    repaired_comment,
     typed_for,
+    written_file,
 )
 from equipoise.lattice import Group
 from equipoise.plain import Grid, csv_text, in_words, rows_text
@@ -167,6 +170,7 @@ def apply_plan(
     if isinstance(place, Path):
         _require_apart(base, pool, place, listing)
     else:
+        listed_in = locate(beside(os.fspath(output), "_changes"))
         _require_other_table(base, pool, place, sidecar)
     named = os.fspath(output) if isinstance(place, Path) else place.name
     request = plan.counts.request_for_rows()
@@ -202,12 +206,15 @@ def apply_plan(
     if isinstance(place, Path):
         after = _write_file(stay, new, place, listing, listed, engine, count)
     else:
-        with published_table([stay, Part(locate(new))], place, engine) as (written, list_changes):
+        changed = [stay, Part(locate(new))]
+        # The base itself, if it is replaced, may be a source of other repairs as before.
+        said = "" if _same_table(place, base) else repaired_comment(base)
+        with published_table(changed, place, listed_in, engine, said) as (written, list_changes):
             after = count(written)
             list_changes(_as_table(*listed))
     return Applied(
         output=named,
-        sidecar=str(listing) if isinstance(place, Path) else f"{named}_changes",
+        sidecar=str(listing) if isinstance(place, Path) else listed_in.name,
         pool=None if pool is None else pool.name,
         added=len(added),
         shortfall=shortfall,
@@ -227,7 +234,11 @@ def _write_file(
 ) -> Counts:
     """Write the repaired file and the list of changes; return the counts of the file."""
     types, new = typed_for(output, stay.source, new, engine, added_decide=True)
-    with published([stay, Part(locate(new))], types, output, listing, engine) as (written, listed):
+    parts = [stay, Part(locate(new))]
+    with (
+        atomic_path(listing) as listed,
+        written_file(parts, types, output, engine) as written,
+    ):
         after = count(written)
         listed.write_text(csv_text(*changes), encoding="utf-8")
     return after

@@ -79,13 +79,18 @@ def choose_rows(
         max_tables=limits.max_tables,
     )
     scanner = prospect.scanner(need)
-    offers = scan_all(prospect.survey.usable, scanner, progress)
-    scanner.compare_all([offer.candidate for offer in offers])
-    chooser = _Chooser(prospect.known, scanner, offers, limits, progress)
-    taken = chooser.take_freely()
-    if taken is not None and within.allow_cost(taken.selection.cost, taken.selection.take):
-        return taken
-    return chooser.take_within()
+    while True:
+        before = len(scanner.deepened)
+        offers = scan_all(prospect.survey.usable, scanner, progress)
+        scanner.compare_all([offer.candidate for offer in offers])
+        chooser = _Chooser(prospect.known, scanner, offers, limits, progress)
+        taken = chooser.take_freely()
+        if len(scanner.deepened) > before:  # more rows are looked at, so offers are others
+            continue
+        if taken is None or not within.allow_cost(taken.selection.cost, taken.selection.take):
+            taken = chooser.take_within()
+        if len(scanner.deepened) == before:
+            return taken
 
 
 @dataclass(frozen=True)
@@ -105,7 +110,7 @@ class _Chooser:
         union, once = Union(self.scanner), []
         for offer in self.offers:
             self.progress(f"comparing rows of {offer.name}", 0.5)
-            once.append(union.add(offer.candidate, offer.rows + offer.duplicates))
+            once.append(union.add(offer.candidate))
         return self._by_table(once)
 
     def take_freely(self) -> Choice | None:
@@ -125,6 +130,10 @@ class _Chooser:
         filler = Filler(self.known, self.scanner, self.offers, need, free, clock)
         best, bound = filler.completed(first.opened.tolist()), first.bound
         if best.cost > bound * (1 + supply.CLOSE):
+            # Rows that nobody looked at might make a cheaper choice.
+            more = [self.scanner.deepen(offer.candidate) for offer in self.offers]
+            if any(more):
+                return None
             self.progress("choosing among tables that share rows", 0.5)
             other, higher = filler.sharing()
             other = filler.without_spare(best) if other is None else other
@@ -145,7 +154,7 @@ class _Chooser:
             selection = select_from(self.offers, rows, self.scanner.need.rows, self.limits)
             chosen, there = self._draw(selection)
             short = np.minimum(selection.take, there) < selection.take
-            if not short.any() or left == 1:
+            if not short.any() or left == 1 or self._deepen(short):
                 break
             if left == 2:
                 # Selections did not settle, so count each row once over all tables. This may be
@@ -160,6 +169,14 @@ class _Chooser:
             selection = replace(selection, bound=min(bound, selection.cost))
         return self._choice(chosen, selection, across)
 
+    def _deepen(self, short: NDArray[np.bool_]) -> bool:
+        """Look at more rows of tables that have too few which no other table gave."""
+        deepened = [
+            self.scanner.deepen(self.offers[i].candidate, short[i])
+            for i in np.flatnonzero(short.any(axis=1)).tolist()
+        ]
+        return any(deepened)
+
     def _bound(self, found: NDArray[np.int64], clock: Clock) -> float:
         """Bound the cost of as many rows of each cell, whichever of equal rows are taken."""
         rows = self._by_table(o.at_most for o in self.offers)
@@ -173,7 +190,7 @@ class _Chooser:
         for i in np.flatnonzero(selection.take.any(axis=1)).tolist():
             offer = self.offers[i]
             self.progress(f"choosing rows of {offer.name}", 0.5)
-            drawn = self.scanner.draw(offer.candidate, offer.rows + offer.duplicates)
+            drawn = self.scanner.draw(offer.candidate)
             fresh = drawn.take(known.is_new(drawn.hashes))
             there[i] = np.bincount(fresh.cells, minlength=there.shape[1])
             taken = fresh.take(numbers_within(fresh.cells) < selection.take[i][fresh.cells])

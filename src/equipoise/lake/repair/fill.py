@@ -223,8 +223,7 @@ class Filler:
 
     def _drawn(self, i: int) -> Drawn:
         pulse()
-        offer = self.offers[i]
-        return self.scanner.draw(offer.candidate, offer.rows + offer.duplicates)
+        return self.scanner.draw(self.offers[i].candidate)
 
 
 def _costs(offers: Sequence[Offer]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

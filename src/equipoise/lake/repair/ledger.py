@@ -13,7 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from equipoise.engines.base import Engine, Part
-from equipoise.engines.sources import locate
+from equipoise.engines.kinds import DATABASES
+from equipoise.engines.sources import Source, locate
 from equipoise.errors import InputError
 from equipoise.plain import in_words
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     import os
 
 SCHEMA = "equipoise.ledger/1"
+_NOTE = b"equipoise"
 
 COLUMNS = {
     "action": "string",
@@ -42,8 +44,12 @@ COLUMNS = {
 source is a table of a database, whose rows have no positions, the places of all are texts: of such a
 source keys, or hashes and occurrences, as in ``6b1f…#1``.
 ``hash`` is the md5 of the row in the repaired table (of a removed row: in the base), and
-``source_hash`` that of the row in its source. With a key both are HMACs.
+``source_hash`` that of the row in its source. With a key both are HMACs. If the repaired table is one
+of a database, ``row`` is empty, and an added row is known by its hash.
 """
+
+ABOUT = "about"
+"""Action of the line of a stored ledger that describes the repair, as JSON in ``mapping``."""
 
 
 def keyed(md5: str, key: bytes | None) -> str:
@@ -67,7 +73,7 @@ def ledger_table(lines: Sequence[Mapping[str, Any]], about: Mapping[str, Any]) -
     columns["place"] = _places([line.get("place") for line in lines])
     columns = {name: columns[name] for name in COLUMNS}
     note = json.dumps({"schema": SCHEMA, **about}, ensure_ascii=False)
-    return pa.table(columns).replace_schema_metadata({"equipoise": note})
+    return pa.table(columns).replace_schema_metadata({_NOTE: note})
 
 
 def _places(places: Sequence[Any]) -> pa.Array:
@@ -78,12 +84,47 @@ def _places(places: Sequence[Any]) -> pa.Array:
 
 
 def _read_places(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    try:
+    """Read places as whole numbers if all are; 007 is a key, and not the number 7."""
+    if not pa.types.is_string(column.type):
         return pc.cast(column, pa.int64())
+    try:
+        numbers = pc.cast(column, pa.int64())
     except pa.ArrowInvalid:
-        if not pa.types.is_string(column.type):
-            raise
         return column
+    return numbers if pc.cast(numbers, pa.string()).equals(column) else column
+
+
+def stored_ledger(ledger: pa.Table) -> pa.Table:
+    """Return a ledger as a table of a database holds it, which has no metadata.
+
+    Its first line describes the repair, and its places are texts, whatever the sources are.
+
+    >>> stored_ledger(ledger_table([], {"base": "people"}))["mapping"].to_pylist()
+    ['{"schema": "equipoise.ledger/1", "base": "people"}']
+    """
+    note = (ledger.schema.metadata or {})[_NOTE].decode()
+    line = ledger_table([{"action": ABOUT, "mapping": note}], {})
+    lines = pa.concat_tables([_with_texts(line), _with_texts(ledger)])
+    return lines.replace_schema_metadata(None)
+
+
+def _with_texts(ledger: pa.Table) -> pa.Table:
+    at = ledger.column_names.index("place")
+    column = pc.cast(ledger["place"], pa.string())
+    return ledger.set_column(at, "place", column).replace_schema_metadata(None)
+
+
+def about(ledger: pa.Table) -> Mapping[str, Any]:
+    """Return what a ledger says of the repair; nothing if its file cannot hold that.
+
+    >>> about(ledger_table([], {"base": "people"}))["base"]
+    'people'
+    """
+    try:
+        told = json.loads((ledger.schema.metadata or {}).get(_NOTE, b"{}"))
+    except (ValueError, RecursionError):
+        return {}
+    return told if isinstance(told, dict) else {}
 
 
 def write_ledger(ledger: pa.Table, path: Path, engine: Engine, extension: str) -> None:
@@ -99,21 +140,41 @@ def write_ledger(ledger: pa.Table, path: Path, engine: Engine, extension: str) -
     aside.replace(path)
 
 
-def read_ledger(path: str | os.PathLike[str], engine: Engine) -> pa.Table:
-    """Read a ledger of any format, with the column types of :data:`COLUMNS`."""
-    source = locate(path)
+def read_ledger(ledger: str | os.PathLike[str] | Source, engine: Engine) -> pa.Table:
+    """Read a ledger of any format or database, with the column types of :data:`COLUMNS`.
+
+    Lines of a database come in an order of their own, since its tables have none.
+    """
+    source = locate(ledger)
     if source.kind == "json" and not any(p.stat().st_size for p in source.paths):
         return ledger_table([], {})  # a file without lines names no columns
     names = [column.name for column in engine.schema(source)]
     lacking = [name for name in COLUMNS if name not in names]
     if lacking:
         raise InputError(
-            f"{path} is not a ledger: it has no column {in_words([repr(n) for n in lacking[:3]])}; "
-            "give the file that equipoise acquire wrote as `ledger`."
+            f"{source.name} is not a ledger: it has no column "
+            f"{in_words([repr(n) for n in lacking[:3]])}; give the ledger that equipoise acquire wrote."
         )
     rows = engine.read(source)
+    is_note = pc.equal(rows["action"], ABOUT).fill_null(False)
+    notes = [str(note) for note in rows.filter(is_note)["mapping"].to_pylist()]
+    rows = rows.filter(pc.invert(is_note))
     try:
         read = {n: pc.cast(rows[n], getattr(pa, k)()) for n, k in COLUMNS.items() if n != "place"}
-        return pa.table({**read, "place": _read_places(rows["place"])}).select(list(COLUMNS))
+        read["place"] = _read_places(rows["place"])
     except pa.ArrowException as error:
-        raise InputError(f"{path} is damaged: {str(error).splitlines()[0]}.") from None
+        raise InputError(f"{source.name} is damaged: {str(error).splitlines()[0]}.") from None
+    lines = pa.table({name: read[name] for name in COLUMNS})
+    if source.kind in DATABASES:
+        lines = lines.sort_by([(name, "ascending") for name in ("action", "source", "place")])
+    return lines.replace_schema_metadata({_NOTE: notes[0] if notes else _note_of(source)})
+
+
+def _note_of(source: Source) -> str:
+    """Return the metadata of a Parquet file, which engines do not read."""
+    if source.kind != "parquet" or len(source.paths) != 1:
+        return "{}"
+    import pyarrow.parquet as pq
+
+    metadata = pq.read_schema(source.paths[0]).metadata or {}
+    return bytes(metadata.get(_NOTE, b"{}")).decode(errors="replace")

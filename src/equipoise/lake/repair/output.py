@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from equipoise.atomic import atomic_path, folder_beside
 from equipoise.counts.columns import values_in
 from equipoise.engines.addresses import scheme_of
-from equipoise.engines.base import Engine, Part, require_writable
+from equipoise.engines.base import MADE, Engine, Part, require_writable
 from equipoise.engines.dialect import Dialect
 from equipoise.engines.sources import Source, locate
 from equipoise.errors import InputError
@@ -209,46 +209,41 @@ def place_named(output: str | os.PathLike[str], engine: Engine) -> Path | Source
 
 @contextlib.contextmanager
 def published_table(
-    parts: Sequence[Part], output: Source, engine: Engine
+    parts: Sequence[Part], output: Source, listing: Source, engine: Engine, comment: str = ""
 ) -> Iterator[tuple[Source, Callable[[pa.Table], None]]]:
     """Make a table of a database, and the list of its changes beside it.
 
-    Yields the table, and a function that takes the list of changes, which becomes the table
-    ``…_changes``. In PostgreSQL both are there together or not at all.
+    Yields the table, and a function that takes the list of changes, which becomes a table, too. In
+    PostgreSQL both are there together or not at all.
     """
     with contextlib.ExitStack() as stack:
-        written = stack.enter_context(engine.creating(output, parts))
+        written = stack.enter_context(engine.creating(output, parts, comment)).source
 
         def list_changes(changes: pa.Table) -> None:
-            listing = replace(output, table=f"{output.table}_changes")
-            stack.enter_context(engine.creating(listing, [Part(locate(changes))]))
+            said = f"{MADE}: a list of changes."
+            stack.enter_context(engine.creating(listing, [Part(locate(changes))], said))
 
         yield replace(written, name=output.name), list_changes
 
 
 @contextlib.contextmanager
-def published(
-    parts: Sequence[Part],
-    types: Mapping[str, str],
-    output: Path,
-    listing: Path,
-    engine: Engine,
-    beside: Mapping[Path, str] | None = None,
-) -> Iterator[tuple[Source, Path]]:
+def written_file(
+    parts: Sequence[Part], types: Mapping[str, str], output: Path, engine: Engine
+) -> Iterator[Source]:
     """Write a table to a temporary place, and move it into place at the end.
 
-    Yields the written table and a file for the list of changes. Both are moved together with the
-    texts of ``beside``. A failure before that leaves no trace.
+    Yields the written table. A failure before it is moved leaves no trace.
     """
-    with contextlib.ExitStack() as stack:
-        for path, text in (beside or {}).items():
-            stack.enter_context(atomic_path(path)).write_text(text, encoding="utf-8")
-        listed = stack.enter_context(atomic_path(listing))
-        whole = stack.enter_context(atomic_path(output))
-        written = stack.enter_context(folder_beside(whole)) / output.name
+    with atomic_path(output) as whole, folder_beside(whole) as folder:
+        written = folder / output.name
         engine.write(written, parts, types)
-        yield replace(as_written(written), name=str(output)), listed
+        yield replace(as_written(written), name=str(output))
         written.replace(whole)
+
+
+def repaired_comment(base: Source) -> str:
+    """Write the comment on a repaired table of a database, which is then no source of other repairs."""
+    return f"{MADE}: {base.public_name}, with rows removed and rows of other tables added."
 
 
 def as_written(path: Path) -> Source:

@@ -14,7 +14,8 @@ import pyarrow as pa
 
 from equipoise.counts.columns import values_in
 from equipoise.engines.base import Engine
-from equipoise.engines.sources import Source
+from equipoise.engines.kinds import DATABASES
+from equipoise.engines.sources import Source, locate
 from equipoise.engines.stores.states import at_snapshot, snapshot_of
 from equipoise.errors import EquipoiseError, InputError
 from equipoise.lake.matching.conversions import Conversion, MeantView
@@ -98,7 +99,7 @@ class Replayed(Result):
 
 @cancellable
 def replay(
-    ledger: str | os.PathLike[str],
+    ledger: str | os.PathLike[str] | Source,
     lake: Contents,
     *,
     repaired: Source | None = None,
@@ -108,11 +109,15 @@ def replay(
     """Fetch every added row again from its source, and compare it with the ledger.
 
     With a repaired table, its added rows are also compared with those of the sources, value by
-    value, after the mapping that the ledger records.
+    value, after the mapping that the ledger records. Rows are fetched by their places alone, in files
+    as in databases, whose other rows stay where they are.
     """
-    listed = read_ledger(ledger, lake.engine).to_pylist()
+    source = locate(ledger)
+    listed = read_ledger(source, lake.engine).to_pylist()
     lines = [line for line in listed if line["action"] == "add"]
-    _require_key(ledger, lines, hash_key)
+    _require_key(source.name, lines, hash_key)
+    if repaired is not None and repaired.kind in DATABASES:
+        lines = _known_by_hash(lines, repaired, hash_key)
     by_source = defaultdict(list)
     for line in lines:
         by_source[str(line["source"])].append(line)
@@ -123,9 +128,25 @@ def replay(
     return Replayed(len(lines), len(by_source), tuple(problems))
 
 
-def _require_key(
-    ledger: str | os.PathLike[str], lines: Sequence[Mapping[str, Any]], key: bytes | None
-) -> None:
+def _known_by_hash(
+    lines: Sequence[Mapping[str, Any]], repaired: Source, key: bytes | None
+) -> list[dict[str, Any]]:
+    """Say by what added rows are known in a database: by their hash, and the number of equal ones before."""
+    if key is not None:
+        raise InputError(
+            f"rows of {repaired.name} cannot be found by hashes that were made with a key; leave out the "
+            "repaired table, and compare it with `verify`."
+        )
+    seen: Counter[str] = Counter()
+    known = []
+    for line in lines:
+        text = str(line["hash"])
+        seen[text] += 1
+        known.append({**line, "row": f"{text}#{seen[text]}"})
+    return known
+
+
+def _require_key(ledger: str, lines: Sequence[Mapping[str, Any]], key: bytes | None) -> None:
     """Refuse a missing or superfluous key: all rows would seem to have changed."""
     lengths = {len(line["source_hash"] or "") for line in lines}
     if key is None and lengths == {_KEYED}:
@@ -199,7 +220,7 @@ def _place_in(source: Source, place: int | str | None) -> int | str | None:
     """Read a place as those of a source are: a number in files, a text in a database."""
     if place is None:
         return None
-    if source.kind in ("postgres", "spark"):
+    if source.kind in DATABASES:
         return str(place)
     return int(place) if str(place).isdecimal() else -1
 
@@ -221,7 +242,9 @@ def _unlike(
 ) -> list[str]:
     """Compare rows of the repaired table with those of their source, value by value."""
     ordered = sorted(lines, key=lambda line: line["place"])
-    written = engine.fetch(repaired, [-1 if n["row"] is None else n["row"] for n in ordered])
+    at = [-1 if n["row"] is None else n["row"] for n in ordered]
+    # In a database rows are known by their hash, whatever key the table has.
+    written = engine.fetch(replace(repaired, key=()), at)
     row, md5 = (column.to_pylist() for column in written.columns[-2:])
     by_row = {row: i for i, row in enumerate(row)}
     if any(line["row"] not in by_row for line in ordered):
@@ -246,7 +269,7 @@ def _unlike(
         return []
     line = ordered[int(wrong[0])]
     came = f"{len(wrong):,} of {len(ordered):,} rows of {repaired.name} that came from {name}"
-    first = f"row {line['row']:,}, which was row {_number(line['place'])} there"
+    first = f"row {_number(line['row'])}, which was row {_number(line['place'])} there"
     return [f"{came} differ from it; the first is {first}."]
 
 

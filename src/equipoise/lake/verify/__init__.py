@@ -1,1 +1,1 @@
-"""Independent verification of a repair from its files."""
+"""Independent verification of a repair from its tables, its plan and its ledger, where these are."""

@@ -1,6 +1,6 @@
-"""Checks of a finished repair from its files alone: the base, the plan, the ledger and the result.
+"""Checks of a finished repair from four things alone: the base, the plan, the ledger and the result.
 
-Nothing here uses code that plans or takes rows: a repair is trusted because its files agree, not
+Nothing here uses code that plans or takes rows: a repair is trusted because these agree, not
 because of the program that wrote them. Only counting and the hashing of rows are shared.
 """
 
@@ -11,49 +11,62 @@ import os
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
-from equipoise.counts.columns import bin_codes, encode_arrow, numbers_in
 from equipoise.engines.base import Engine
-from equipoise.engines.sources import Source
+from equipoise.engines.sources import Source, locate
+from equipoise.errors import InputError
 from equipoise.lake.verify import files
+from equipoise.lake.verify.claims import Claims, claims_of
 from equipoise.lake.verify.columns import check_columns
-from equipoise.lake.verify.files import Cell, CheckedTable, LedgerEntry, PlanFile
-from equipoise.lake.verify.rows import unmatched_rows
+from equipoise.lake.verify.files import Cell, LedgerEntry, PlanFile
+from equipoise.lake.verify.rows import Explained, Pair, Unmatched
+from equipoise.lake.verify.tables import CheckedTable, open_tables, rows_outside
 from equipoise.lake.verify.verification import CheckOutcome, Verification, judge
 from equipoise.plain import rows_text
 from equipoise.progress import Reporter, silent
 from equipoise.values import MISSING, Value
-
-if TYPE_CHECKING:
-    from equipoise.lake.verify.rows import Numbers
 
 
 def verify(
     repaired: Source,
     base: Source,
     plan: str | os.PathLike[str],
-    ledger: str | os.PathLike[str],
+    ledger: str | os.PathLike[str] | Source,
     *,
     engine: Engine,
     hash_key: bytes | None = None,
     progress: Reporter = silent,
 ) -> Verification:
-    """Check a repaired table against its base, its plan and its ledger."""
+    """Check a repaired table against its base, its plan and its ledger.
+
+    Rows are counted, hashed and compared where they are. Only those that the ledger lists are
+    fetched, and of others at most the hashes, to name those that differ.
+    """
     progress(f"reading {plan}", 0.0)
     asked = files.read_plan(Path(plan))
-    progress(f"reading {ledger}", 0.1)
-    entries = files.read_ledger(ledger, asked.request.columns, engine, keyed=hash_key is not None)
-    progress(f"reading {base.name}", 0.2)
-    old = files.read_table(base, asked, engine, hash_key)
-    progress(f"reading {repaired.name}", 0.5)
-    new = files.read_table(repaired, asked, engine, hash_key)
-    outside = files.rows_outside(repaired, new, asked, engine)
-    progress("comparing rows", 0.8)
-    # Only entries that are true explain a difference between the tables.
-    gone = _claims(old, [entry for entry in entries if entry.action == "remove"])
-    came = _claims(new, [entry for entry in entries if entry.action == "add"])
-    lost, strange = unmatched_rows(old, new, list(gone.true), list(came.true))
+    listed = locate(ledger)
+    progress(f"reading {listed.name}", 0.1)
+    told = files.read_ledger(
+        listed,
+        asked.request.columns,
+        engine,
+        keyed=hash_key is not None,
+        numbered=(files.has_places(base), files.has_places(repaired)),
+    )
+    _require_same_repair(told, asked)
+    progress(f"counting {base.name} and {repaired.name}", 0.2)
+    old, new = open_tables(base, repaired, asked, engine, hash_key)
+    progress("comparing rows", 0.4)
+    pair = Pair(old, new)
+    _require_places(told, old)
+    gone, came = _claims(pair, told.entries, asked)
+    progress("comparing rows", 0.7)
+    lost, strange = pair.unmatched(
+        gone.explained, came.explained, {place for _, place, _ in came.untrue}
+    )
+    outside = rows_outside(new, pair.rows[1], asked)
+    progress("comparing values", 0.8)
     return Verification(
         (
             judge("plan", _contradictions(asked), f"{asked.name} is consistent."),
@@ -67,49 +80,53 @@ def verify(
             _cells_are_as_planned(old, new, asked, gone, came),
             _certificate_is_true(new, asked),
             _rows_have_sources(came),
-            check_columns(
-                old, new, list(came.true), {i for i, e in came.true.items() if e.keeps_values}
-            ),
+            check_columns(old, new, came),
         ),
         asked.counts.reading,
     )
 
 
-class _Claims(NamedTuple):
-    """Entries that are true, by the number of their row, and the others with the reason."""
-
-    true: dict[int, LedgerEntry]
-    untrue: list[tuple[LedgerEntry, str]]
-
-
-def _claims(table: CheckedTable, entries: Sequence[LedgerEntry]) -> _Claims:
-    claims = _Claims({}, [])
-    for entry in entries:
-        if not 0 <= entry.at < len(table.rows):
-            claims.untrue.append((entry, "which is not there"))
-        elif entry.at in claims.true:
-            claims.untrue.append((entry, f"as does entry {claims.true[entry.at].number:,}"))
-        elif not table.has_hash(entry.at, entry.hash):
-            claims.untrue.append((entry, "which has another hash"))
-        else:
-            claims.true[entry.at] = entry
-    return claims
+def _require_same_repair(ledger: files.Ledger, plan: PlanFile) -> None:
+    """Refuse a ledger that says that it is of a repair by another plan."""
+    counts = ledger.about.get("counts")
+    if counts is not None and counts != plan.data.get("fingerprint"):
+        of = ledger.about.get("output") or ledger.about.get("base")
+        raise InputError(
+            f"{ledger.name} is the ledger of another repair ({of}), which was made by another plan than "
+            f"{plan.name}; give the ledger that was written with the repaired table."
+        )
 
 
-def _cells_at(table: CheckedTable, places: Sequence[int], plan: PlanFile) -> list[Cell]:
-    """Return the cells of some rows; an empty list if the table cannot be counted."""
-    import pyarrow as pa
+def _require_places(ledger: files.Ledger, base: CheckedTable) -> None:
+    """Refuse keys of rows of a base whose key is not named."""
+    if base.numbered or base.source.key:
+        return
+    for entry in ledger.entries:
+        if entry.action == "remove" and "#" not in str(entry.at):
+            said = ledger.about.get("base") or entry.source
+            raise InputError(
+                f"{entry} knows rows of the base by a key ({entry.at}); name its column in the address of the "
+                f"base, as in {said or 'postgresql://…?table=people&id=nr'}."
+            )
 
-    rows, columns = table.rows.take(pa.array(places, pa.int64())), []
-    for name in plan.request.columns if table.cells is not None else ():
-        edges, na = plan.request.bins.get(name), plan.request.na
-        if isinstance(edges, tuple):
-            values, codes = bin_codes(numbers_in(name, rows[name], na), edges)
-        else:
-            values, codes = encode_arrow(rows[name], None)
-            values = tuple(MISSING if value in na else value for value in values)
-        columns.append([values[code] for code in codes.tolist()])
-    return list(zip(*columns, strict=True))
+
+def _claims(pair: Pair, entries: Sequence[LedgerEntry], plan: PlanFile) -> tuple[Claims, Claims]:
+    """Compare all entries with the tables; only entries that are true explain a difference."""
+    old, new = pair.tables
+    gone = claims_of(old, pair.rows[0], [e for e in entries if e.action == "remove"], plan)
+    added = [e for e in entries if e.action == "add"]
+    md5s = None
+    if new.key is not None and not new.numbered and added:
+        # An added row is new in the table, unless it equals one that was removed.
+        nothing = Explained(), Explained()
+        more = [row.md5 for _, rows in pair.differences(*nothing) for row in rows]
+        md5s = {*more, *gone.md5s}
+    return gone, claims_of(new, pair.rows[1], added, plan, md5s)
+
+
+def _row(place: int | str) -> str:
+    """Name a row by its number, or by what it is known by in a database."""
+    return f"row {place:,}" if isinstance(place, int) else f"row {place}"
 
 
 def _contradictions(plan: PlanFile) -> Iterator[str]:
@@ -153,53 +170,56 @@ def _differences(table: CheckedTable, wanted: Mapping[Cell, int], plan: PlanFile
 
 
 def _nothing_is_lost(
-    old: CheckedTable, new: CheckedTable, plan: PlanFile, gone: _Claims, lost: Numbers
+    old: CheckedTable, new: CheckedTable, plan: PlanFile, gone: Claims, lost: Unmatched
 ) -> CheckOutcome:
-    wrong, apart = [], set(old.rows.column_names) ^ set(new.rows.column_names)
+    wrong, apart = [], {c.name for c in old.columns} ^ {c.name for c in new.columns}
     if apart:
         names = ", ".join(map(repr, sorted(apart)))
         wrong.append(
             f"{new.name} has different columns from {old.name}: only one of them has {names}"
         )
     tail = f"of {old.name} is neither in {new.name} nor listed as removed"
-    wrong += [f"row {i:,} {tail}" for i in lost.tolist()]
-    wrong += [f"{e} removes row {e.at:,} of {old.name}, {why}" for e, why in gone.untrue]
-    for cell, n in Counter(_cells_at(old, list(gone.true), plan)).items():
+    wrong += [f"{_row(place)} {tail}" for place in lost.named]
+    wrong += [f"{e} removes {_row(at)} of {old.name}, {why}" for e, at, why in gone.untrue]
+    for cell, n in Counter(claim.cell for claim in gone.true if claim.cell is not None).items():
         planned = plan.moves[cell].delete if cell in plan.moves else 0
         if n > planned:
             wrong.append(f"{plan.named(cell)} has {n:,} rows removed, {planned:,} planned")
     but = f" except the {len(gone.true):,} listed as removed" if gone.true else ""
-    return judge("kept", wrong, f"Every row of {old.name} is in {new.name}{but}.")
+    right = f"Every row of {old.name} is in {new.name}{but}."
+    return judge("kept", wrong, right, more=lost.rows - len(lost.named))
 
 
 def _nothing_is_foreign(
-    old: CheckedTable, new: CheckedTable, came: _Claims, strange: Numbers, outside: int
+    old: CheckedTable, new: CheckedTable, came: Claims, strange: Unmatched, outside: int
 ) -> CheckOutcome:
-    said = [f"{e} states row {e.at:,} of {new.name}, {why}" for e, why in came.untrue]
+    said = [f"{e} states {_row(at)} of {new.name}, {why}" for e, at, why in came.untrue]
     if said and not came.true:
         said[0] += "; as no hash fits, the ledger may be of another table or key"
-    left = set(strange.tolist()) - {entry.at for entry, _ in came.untrue}
-    rows = [f"row {i:,} of {new.name} is neither in {old.name} nor listed" for i in sorted(left)]
+    tail = f"of {new.name} is neither in {old.name} nor listed"
+    rows = [f"{_row(place)} {tail}" for place in strange.named]
+    if strange.rows and not rows:
+        rows = [f"{rows_text(strange.rows)} {tail}"]
     if outside:
         do = "does" if outside == 1 else "do"
         said.append(
             f"{rows_text(outside)} of {new.name} {do} not satisfy the condition of the plan"
         )
     right = f"Every other row of {new.name} is one of the {len(came.true):,} listed as added."
-    return judge("added", [*rows, *said], right)
+    more = strange.rows - len(strange.named) if strange.named else 0
+    return judge("added", [*rows, *said], right, more=more)
 
 
 def _cells_are_as_planned(
-    old: CheckedTable, new: CheckedTable, plan: PlanFile, gone: _Claims, came: _Claims
+    old: CheckedTable, new: CheckedTable, plan: PlanFile, gone: Claims, came: Claims
 ) -> CheckOutcome:
     wrong = list(_differences(new, plan.planned, plan))
-    for table, entries in ((old, gone.true), (new, came.true)):
-        cells = _cells_at(table, list(entries), plan)
-        # There are no cells if the table cannot be counted, which `_differences` reports.
-        for entry, cell in zip(entries.values(), cells, strict=False):
-            if entry.cell != cell:
+    for table, claims in ((old, gone), (new, came)):
+        for entry, at, cell in claims.true:
+            # There is none if the table cannot be counted, which `_differences` reports.
+            if cell is not None and entry.cell != cell:
                 told = f"the cell {plan.named(entry.cell)}" if entry.cell else "no cell"
-                true = f"row {entry.at:,} of {table.name} is of {plan.named(cell)}"
+                true = f"{_row(at)} of {table.name} is of {plan.named(cell)}"
                 wrong.append(f"{entry} states {told}, but {true}")
     return judge("cells", wrong, f"Every cell of {new.name} has the planned number of rows.")
 
@@ -258,9 +278,9 @@ def _largest_ub(cells: Mapping[Cell, int], *, with_missing: bool) -> tuple[float
     return largest, where
 
 
-def _rows_have_sources(came: _Claims) -> CheckOutcome:
+def _rows_have_sources(came: Claims) -> CheckOutcome:
     wrong, taken = [], dict[tuple[str | None, int | str], LedgerEntry]()
-    entries = [*came.true.values(), *(entry for entry, _ in came.untrue)]
+    entries = [claim.entry for claim in came.true] + [entry for entry, *_ in came.untrue]
     for entry in sorted(entries, key=lambda entry: entry.number):
         first = taken.setdefault((entry.source, entry.place), entry)
         if not (entry.source and entry.snapshot and entry.source_hash and entry.place != -1):

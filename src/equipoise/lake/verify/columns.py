@@ -6,20 +6,29 @@ yes and no in one spelling, an added value of another kind is reported, whicheve
 
 from __future__ import annotations
 
+import functools
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TypeAlias
 
-from equipoise.counts.columns import encode_arrow
-from equipoise.lake.verify.files import CheckedTable
+from equipoise.engines.base import Column
+from equipoise.engines.column_types import family
+from equipoise.lake.verify.claims import Claims, present
+from equipoise.lake.verify.tables import CheckedTable
 from equipoise.lake.verify.verification import CheckOutcome, judge
+from equipoise.lake.verify.views import (
+    DATE,
+    PLAIN,
+    WHOLE,
+    WITH_COMMA,
+    WITH_GROUPS,
+    KnownTexts,
+    TextDays,
+    TextKinds,
+)
 from equipoise.plain import counted, in_words
-from equipoise.values import MISSING
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _NEARLY_ALL, _OWN = 0.99, 0.9
 """A column with this share of numbers is one of numbers. If this share of rows has a whole number of
@@ -30,10 +39,28 @@ _FEW = 50
 
 _SHOWN = 5
 
-_PLAIN = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
-_WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
-_WITH_COMMA = re.compile(r"[+-]?\d[\d.]*(,\d+)?", re.ASCII)
-_WITH_GROUPS = re.compile(r"[+-]?\d[\d,]*(\.\d+)?", re.ASCII)
+_MANY = 1000
+"""Maximum number of values that are fetched of a column of the base."""
+
+_PATTERNS = {
+    "not_whole": WHOLE,
+    "not_comma": WITH_COMMA,
+    "not_groups": WITH_GROUPS,
+    "not_date": DATE,
+}
+
+_CLASSES = {
+    "whole": "whole numbers",
+    "float": "numbers",
+    "decimal": "decimal numbers",
+    "boolean": "truths",
+    "date": "dates",
+    "time": "dates",
+    "timestamp": "dates",
+    "instant": "dates",
+    "text": "text",
+}
+
 _DATE = re.compile(
     r"(?P<a>\d{4}|\d{1,2}|[a-z]{3,9})(?P<mark>[-/. ])(?P<b>\d{1,2}|[a-z]{3,9}),?(?P=mark)"
     r"(?P<c>\d{4}|\d{1,2})(?P<time>[ t]\d{1,2}:\d\d(:\d\d(\.\d+)?)?( ?[ap]m)?)?",
@@ -46,38 +73,35 @@ _Reads: TypeAlias = Callable[[str], bool]
 """Test whether a text reads as the values of a column do."""
 
 
-def check_columns(
-    old: CheckedTable, new: CheckedTable, added: Sequence[int], kept: Collection[int]
-) -> CheckOutcome:
+def check_columns(old: CheckedTable, new: CheckedTable, came: Claims) -> CheckOutcome:
     """Check that the values of added rows are written as those of the base are.
 
-    Rows ``kept`` hold values that, by the ledger, a user asked to keep as their sources write them.
+    Some rows hold values that, by the ledger, a user asked to keep as their sources write them.
     Those that do not fit are noted, and the check holds.
     """
-    import pyarrow as pa
-
-    names = [name for name in old.rows.column_names if name in new.rows.column_names]
-    wrong = [said for name in names if (said := _other_type(name, old, new))]
+    ours, theirs = ({c.name: c for c in table.columns} for table in (old, new))
+    names = [name for name in ours if name in theirs]
+    wrong = [said for name in names if (said := _other_type(ours[name], theirs[name], old, new))]
     noted: list[str] = []
     strange: list[str] = []
-    asked_for, others = (
-        pa.array([i for i in added if (i in kept) is is_kept], pa.int64())
-        for is_kept in (True, False)
-    )
     for name in names:
-        held = _counted(old.rows[name])
-        kind, reads = _kind(held)
-        asked, other = (_counted(new.rows[name].take(some)) for some in (asked_for, others))
+        asked, other = (
+            came.values.get(is_kept, {}).get(name, Counter()) for is_kept in (True, False)
+        )
+        if not (asked or other) or _must_fit(ours[name], theirs[name]):
+            continue
+        held = HeldValues(old, ours[name])
+        kind, reads = held.kind
         if reads is not None:
             column = f"the column {name!r} of {new.name}"
             for sentences, values in ((wrong, other), (noted, asked)):
-                new_ones = {v: n for v, n in values.items() if v not in held}
-                misfits = {v: n for v, n in new_ones.items() if not reads(v.strip())}
+                misfits = {v: n for v, n in values.items() if not reads(v.strip())}
+                misfits = {v: misfits[v] for v in misfits.keys() - held.known(misfits)}
                 if misfits:
                     sentences.append(_misfit(column, misfits, f"{kind} of {old.name}"))
-        elif 0 < len(held) <= _FEW and held.total() >= 2 * len(held):
+        elif held.is_closed_list:
             # A new value of a closed list may be right, so it is mentioned but breaks nothing.
-            fresh = sum(n for value, n in (asked + other).items() if value not in held)
+            fresh = sum(n for value, n in (asked + other).items() if value not in held.values)
             strange += [f"{name} ({fresh:,})"] if fresh else []
     right = f"Every added value is written like the values of its column in {old.name}."
     if strange:
@@ -91,6 +115,52 @@ def check_columns(
     return replace(outcome, holds=True, sentence=sentence, noted=True)
 
 
+def _must_fit(ours: Column, theirs: Column) -> bool:
+    """Whether a column of the same type as in the base cannot hold values of another kind."""
+    kind = family(ours.type)
+    return kind == family(theirs.type) and kind not in ("text", "boolean")
+
+
+class HeldValues:
+    """The values of a column of the base; if they are many, only what they read as is known."""
+
+    def __init__(self, table: CheckedTable, column: Column) -> None:
+        self._table, self._column = table, column
+        few = table.engine.distinct(table.source, column.name, _MANY + 1)
+        self._is_whole = len(few) <= _MANY
+        self.values = present(few)
+
+    @property
+    def is_closed_list(self) -> bool:
+        """Whether the column has few values, each in two rows on average."""
+        n = len(self.values)
+        return self._is_whole and 0 < n <= _FEW and self.values.total() >= 2 * n
+
+    def known(self, values: Mapping[str, int]) -> set[str]:
+        """Return those of some values that the column has."""
+        if self._is_whole or not values:
+            return values.keys() & self.values.keys()
+        # The most frequent are enough for a report.
+        some = sorted(values, key=lambda value: (-values[value], value))[:_MANY]
+        found = self._table.read(KnownTexts(self._column, some))
+        return set(found["v"].to_pylist())
+
+    @functools.cached_property
+    def kind(self) -> tuple[str, _Reads | None]:
+        """What the column holds, and a test for values of this kind."""
+        if self._is_whole:
+            return _kind(self.values)
+        # What the most frequent values do not read as, not all do.
+        some = vars(Readings.of({value.strip(): n for value, n in self.values.items()}))
+        asked = {name: pattern for name, pattern in _PATTERNS.items() if not some[name]}
+        found = some | self._table.read(TextKinds(self._column, asked)).to_pylist()[0]
+        if not found["not_date"]:
+            days = self._table.read(TextDays(self._column)).to_pylist()
+            texts = [f"{line['day']} 00:00" if line["timed"] else line["day"] for line in days]
+            return _kind_of_dates(texts) or ("", None)
+        return _kind_of_numbers(Readings(**found))
+
+
 def _misfit(column: str, misfits: Mapping[str, int], kind: str) -> str:
     rows, example = sum(misfits.values()), min(misfits)
     do = "does" if rows == 1 else "do"
@@ -98,43 +168,35 @@ def _misfit(column: str, misfits: Mapping[str, int], kind: str) -> str:
     return f"{column} has {values} such as {example!r} that {do} not read as {kind}"
 
 
-def _other_type(name: str, old: CheckedTable, new: CheckedTable) -> str | None:
+def _other_type(ours: Column, theirs: Column, old: CheckedTable, new: CheckedTable) -> str | None:
     """Report that a column has another type, unless one of the files stores no types."""
-    ours, theirs = (_class(table.rows[name].type) for table in (old, new))
-    if ours == theirs or ("text" in (ours, theirs) and not (old.has_types and new.has_types)):
+    mine, yours = (_CLASSES.get(family(c.type), c.type) for c in (ours, theirs))
+    if mine == yours or ("text" in (mine, yours) and not (old.has_types and new.has_types)):
         return None
-    return f"the column {name!r} is {ours} in {old.name} and {theirs} in {new.name}"
+    return f"the column {ours.name!r} is {mine} in {old.name} and {yours} in {new.name}"
 
 
-def _class(kind: pa.DataType) -> str:
-    from pyarrow import types
+@dataclass(frozen=True)
+class Readings:
+    """How many different texts a column has in how many rows, and how many do not read as something."""
 
-    if types.is_dictionary(kind):
-        kind = kind.value_type
-    tests: Mapping[str, Callable[[pa.DataType], bool]] = {
-        "whole numbers": types.is_integer,
-        "numbers": types.is_floating,
-        "decimal numbers": types.is_decimal,
-        "truths": types.is_boolean,
-        "dates": types.is_temporal,
-        "text": lambda k: types.is_string(k) or types.is_large_string(k) or types.is_string_view(k),
-    }
-    return next((name for name, test in tests.items() if test(kind)), str(kind))
+    texts: int
+    total: int
+    plain: int
+    not_whole: int
+    not_comma: int
+    not_groups: int
+    not_date: int
 
-
-def _counted(column: pa.ChunkedArray) -> Counter[str]:
-    """Count the rows of each value as text, without missing values, lists and structures."""
-    import numpy as np
-    from pyarrow import types
-
-    if types.is_nested(column.type) or types.is_null(column.type):
-        return Counter()
-    values, codes = encode_arrow(column, None)
-    rows = np.bincount(codes, minlength=len(values)).tolist()
-    some = zip(values, rows, strict=True)
-    return Counter(
-        {v: n for v, n in some if v is not MISSING and n and str(v).strip() not in ("", "nan")}
-    )
+    @classmethod
+    def of(cls, texts: Mapping[str, int]) -> Readings:
+        """Read texts as :class:`~equipoise.lake.verify.views.TextKinds` does."""
+        plain = sum(n for text, n in texts.items() if re.fullmatch(PLAIN, text))
+        others = {
+            name: sum(re.fullmatch(pattern, text) is None for text in texts)
+            for name, pattern in _PATTERNS.items()
+        }
+        return cls(len(texts), sum(texts.values()), plain, **others)
 
 
 def _kind(held: Counter[str]) -> tuple[str, _Reads | None]:
@@ -144,17 +206,25 @@ def _kind(held: Counter[str]) -> tuple[str, _Reads | None]:
         return "", None
     if any({text.lower() for text in texts} == pair for pair in _TRUTHS):
         return "the values", lambda value: value in texts
+    return _kind_of_dates(texts) or _kind_of_numbers(Readings.of(texts))
+
+
+def _kind_of_dates(texts: Collection[str]) -> tuple[str, _Reads | None] | None:
+    """Return a test for dates; None if not all texts are dates."""
     shapes = {_date_shape(text) for text in texts}
-    if None not in shapes:
-        # Without a single shape, it is unknown which one an added date must have.
-        return ("the dates", _date_test(texts, *shapes)) if len(shapes) == 1 else ("", None)
-    numbers = sum(n for text, n in texts.items() if _PLAIN.fullmatch(text))
-    if numbers >= _NEARLY_ALL * held.total():
-        own = len(texts) >= _OWN * held.total() and all(_WHOLE.fullmatch(t) for t in texts)
-        return "the numbers", None if own else lambda v: _PLAIN.fullmatch(v) is not None
-    for pattern in (_WITH_COMMA, _WITH_GROUPS):
-        if all(pattern.fullmatch(text) for text in texts):
-            return "the numbers", lambda v, p=pattern: p.fullmatch(v) is not None
+    if None in shapes:
+        return None
+    # Without a single shape, it is unknown which one an added date must have.
+    return ("the dates", _date_test(texts, *shapes)) if len(shapes) == 1 else ("", None)
+
+
+def _kind_of_numbers(read: Readings) -> tuple[str, _Reads | None]:
+    if read.plain >= _NEARLY_ALL * read.total:
+        own = read.texts >= _OWN * read.total and not read.not_whole
+        return "the numbers", None if own else lambda v: re.fullmatch(PLAIN, v) is not None
+    for others, pattern in ((read.not_comma, WITH_COMMA), (read.not_groups, WITH_GROUPS)):
+        if not others:
+            return "the numbers", lambda v, p=pattern: re.fullmatch(p, v) is not None
     return "", None
 
 

@@ -1,8 +1,7 @@
-"""The files that a repair is verified from: its plan, its ledger and the two tables."""
+"""What a repair is verified from beside its tables: its plan and its ledger."""
 
 from __future__ import annotations
 
-import hmac
 import json
 import math
 import operator
@@ -15,10 +14,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from equipoise.counts import CountRequest, Counts
 from equipoise.engines.base import Engine
+from equipoise.engines.kinds import DATABASES
 from equipoise.engines.sources import Source, locate
 from equipoise.errors import ColumnNotFound, InputError, SourceNotFound
 from equipoise.plain import in_words
-from equipoise.rows.former_hashes import former_md5s
 from equipoise.values import Value, as_value
 
 if TYPE_CHECKING:
@@ -32,69 +31,15 @@ PLAN_SCHEMA = "equipoise.plan/1"
 LEDGER_COLUMNS = ("action", "row", "source", "snapshot", "place", "source_hash", "hash", "cell")
 """Columns of a ledger that are checked; it also has others."""
 
+_ABOUT = "about"
+"""Action of the line in which a table of a database says what Parquet files keep as metadata."""
+
 _KEYED_LENGTH = 64  # digits of an HMAC with SHA-256; an MD5 has 32
 
 
-@dataclass(frozen=True)
-class CheckedTable:
-    """All rows of a table with their MD5s, and its counts or the reason why there are none."""
-
-    name: str
-    kind: str
-    rows: pa.Table
-    md5s: pa.Array
-    key: bytes | None
-    cells: Mapping[Cell, int] | None
-    why_not: str
-
-    @property
-    def has_types(self) -> bool:
-        """Whether files of this kind store column types."""
-        return self.kind not in ("csv", "json")
-
-    def has_hash(self, place: int, stated: str | None) -> bool:
-        """Whether a row has the hash that a ledger states: its MD5 or, with a key, an HMAC of that."""
-        if self._keyed(str(self.md5s[place])) == stated:
-            return True
-        (former,) = former_md5s(self.rows.slice(place, 1))
-        return bool(former) and self._keyed(former) == stated
-
-    def _keyed(self, md5: str) -> str:
-        return md5 if self.key is None else hmac.digest(self.key, md5.encode(), "sha256").hex()
-
-
-def read_table(source: Source, plan: PlanFile, engine: Engine, key: bytes | None) -> CheckedTable:
-    """Read a table, and count it in the same way as the plan does."""
-    where = "" if source.where is None else f" (where {source.where.one_line})"
-    name, cells, why_not = f"{source.public_name}{where}", None, ""
-    try:
-        cells = engine.counts(source, plan.request).cells()
-    except ColumnNotFound:
-        raise
-    except InputError as error:
-        why_not = f"{name} cannot be counted as the plan counts: {error}".rstrip(".")
-    # Engines can return the rows that remain after choosing some: here, after choosing none.
-    *sensitive, label = plan.request.columns
-    none = Counts.from_mapping({}, sensitive=sensitive, label=label)
-    request = CountRequest(sensitive=tuple(sensitive), label=label)
-    rows = engine.rows(source, request, none, rest=True, located=True)
-    *own, _, md5 = rows.column_names
-    md5s = rows[md5].combine_chunks()
-    return CheckedTable(name, source.kind, rows.select(own), md5s, key, cells, why_not)
-
-
-def rows_outside(source: Source, table: CheckedTable, plan: PlanFile, engine: Engine) -> int:
-    """Count the rows of a table that do not satisfy the condition of the plan."""
-    where = plan.counts.reading.where
-    if where is None:
-        return 0
-    try:
-        counts = engine.counts(replace(source, where=where), plan.request)
-    except ColumnNotFound:
-        raise
-    except InputError:  # no row does, or the condition cannot be evaluated
-        return len(table.rows)
-    return len(table.rows) - counts.n - counts.dropped
+def has_places(source: Source) -> bool:
+    """Whether rows of a source have numbers; those of a database are known by a key or their hash."""
+    return source.kind not in DATABASES
 
 
 class CellMove(NamedTuple):
@@ -188,7 +133,7 @@ class LedgerEntry(NamedTuple):
     ledger: str
     number: int
     action: str
-    at: int
+    at: int | str
     source: str | None
     snapshot: str | None
     place: int | str
@@ -204,29 +149,78 @@ class LedgerEntry(NamedTuple):
         return f"entry {self.number:,} of {self.ledger}"
 
 
+class Ledger(NamedTuple):
+    """The entries of a ledger, and what it says of the repair."""
+
+    name: str
+    entries: list[LedgerEntry]
+    about: Mapping[str, Any]
+
+
 def read_ledger(
-    path: str | os.PathLike[str], columns: Sequence[str], engine: Engine, *, keyed: bool
-) -> list[LedgerEntry]:
-    """Read the entries of a ledger."""
-    source = locate(path)
-    if source.kind not in ("csv", "json", "parquet"):
-        raise InputError(f"{path} is not a ledger, which is a Parquet, CSV or JSON Lines file.")
+    ledger: str | os.PathLike[str] | Source,
+    columns: Sequence[str],
+    engine: Engine,
+    *,
+    keyed: bool,
+    numbered: tuple[bool, bool] = (True, True),
+) -> Ledger:
+    """Read a ledger; ``numbered`` says whether rows of the base and of the repaired table have numbers."""
+    source = locate(ledger)
+    name = source.public_name
+    if source.kind not in ("csv", "json", "parquet", *DATABASES):
+        raise InputError(
+            f"{source.name} is not a ledger, which is a Parquet, CSV or JSON Lines file or a table of a "
+            "database."
+        )
     if source.kind == "json" and not any(p.stat().st_size for p in source.paths):
-        return []  # an empty JSON Lines file has no entries, and no columns either
-    table = engine.read(source)
-    for name in LEDGER_COLUMNS:
-        if name not in table.column_names:
-            raise ColumnNotFound(name, table=f"the ledger {path}", columns=table.column_names)
-    has_mapping = "mapping" in table.column_names
-    mappings = table["mapping"].to_pylist() if has_mapping else [None] * len(table)
-    lines = zip(*(table[name].to_pylist() for name in LEDGER_COLUMNS), mappings, strict=True)
-    entries = [_entry(source.public_name, i, line, columns) for i, line in enumerate(lines)]
+        return Ledger(
+            name, [], {}
+        )  # an empty JSON Lines file has no entries, and no columns either
+    table = _lines(source, engine)
+    mappings = [None] * len(table)
+    if "mapping" in table.column_names:
+        mappings = table["mapping"].to_pylist()
+    columns_told = (table[name].to_pylist() for name in LEDGER_COLUMNS)
+    told = list(zip(*columns_told, mappings, strict=True))
+    lines = [line for line in told if line[0] != _ABOUT]
+    notes = [line[-1] for line in told if line[0] == _ABOUT]
+    entries = [_entry(name, i, line, columns, numbered) for i, line in enumerate(lines)]
     lengths = {len(str(entry.hash)) for entry in entries}
     if not keyed and lengths == {_KEYED_LENGTH}:
-        raise InputError(f"the hashes in {path} were made with a key; give it as `hash_key`.")
+        raise InputError(f"the hashes in {name} were made with a key; give it as `hash_key`.")
     if keyed and lengths and _KEYED_LENGTH not in lengths:
-        raise InputError(f"the hashes in {path} were made without a key; leave out `hash_key`.")
-    return entries
+        raise InputError(f"the hashes in {name} were made without a key; leave out `hash_key`.")
+    return Ledger(name, entries, _note(notes[0] if notes else _file_note(source)))
+
+
+def _lines(source: Source, engine: Engine) -> pa.Table:
+    """Read the lines of a ledger; those of a database have no order, and are given one."""
+    names = [column.name for column in engine.schema(source)]
+    for name in LEDGER_COLUMNS:
+        if name not in names:
+            raise ColumnNotFound(name, table=f"the ledger {source.name}", columns=names)
+    table = engine.read(source)
+    if has_places(source):
+        return table
+    order = ("action", "source", "place", "hash")
+    return table.sort_by([(n, "descending" if n == "action" else "ascending") for n in order])
+
+
+def _file_note(source: Source) -> Any:
+    if source.kind != "parquet" or len(source.paths) != 1:
+        return None
+    import pyarrow.parquet as pq
+
+    return (pq.read_schema(source.paths[0]).metadata or {}).get(b"equipoise")
+
+
+def _note(text: Any) -> Mapping[str, Any]:
+    try:
+        told = json.loads(text)
+    except (TypeError, ValueError, RecursionError):
+        return {}
+    return told if isinstance(told, dict) else {}
 
 
 def _keeps(mapping: Any) -> bool:
@@ -237,18 +231,26 @@ def _keeps(mapping: Any) -> bool:
         return False
 
 
-def _entry(name: str, number: int, line: Sequence[Any], columns: Sequence[str]) -> LedgerEntry:
+def _entry(
+    name: str,
+    number: int,
+    line: Sequence[Any],
+    columns: Sequence[str],
+    numbered: tuple[bool, bool],
+) -> LedgerEntry:
     action, row, source, snapshot, place, source_hash, hash_, cell, mapping = line
     if action not in ("add", "remove"):
         raise InputError(
             f'entry {number:,} of {name} has the action {action!r}, which must be "add" or "remove".'
         )
+    at: int | str
+    origin: int | str
     try:
-        origin: int | str
         if action == "add":
-            at, origin = _place(row), _origin(place)
+            # In a database it is known by its hash.
+            at, origin = _place(row) if numbered[1] else "", _origin(place)
         else:
-            at = origin = _place(place)
+            at = origin = _place(place) if numbered[0] else _key(place)
     except (TypeError, ValueError):
         raise InputError(
             f"entry {number:,} of {name} has the row {row!r} and the place {place!r}; both must be "
@@ -257,6 +259,11 @@ def _entry(name: str, number: int, line: Sequence[Any], columns: Sequence[str]) 
     said = (source, snapshot, origin, source_hash, hash_)
     stated, keeps = _stated(cell, columns), _keeps(mapping)
     return LedgerEntry(name, number, action, at, *said, stated, keeps)
+
+
+def _key(given: Any) -> str:
+    """Read what a row of a database is known by, which may be a number."""
+    return "" if given is None else str(given)
 
 
 def _place(given: Any) -> int:
@@ -268,11 +275,15 @@ def _place(given: Any) -> int:
 
 def _origin(given: Any) -> int | str:
     """Read the place of a row in its source, which in a database is a text."""
-    if isinstance(given, str) and not given.isdecimal():
+    if isinstance(given, str) and given != str(_number(given)):
         if not given.strip():
             raise ValueError
         return given
     return _place(given)
+
+
+def _number(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdecimal() else None
 
 
 def _stated(cell: Any, columns: Sequence[str]) -> Cell | None:

@@ -1,96 +1,188 @@
-"""Comparison of the rows of two tables, which may be in different kinds of files."""
+"""Comparison of the rows of two tables, by sums of hashes that each engine adds up for itself.
+
+Each row has a hash, and each hash is hashed again with a salt that is made for this comparison alone.
+If the sums of two tables agree, their rows do, in whatever order: nobody who wrote a row could know
+the salt, so that rows whose sums agree by chance are one case in 2⁶⁰. Only where sums disagree, the
+hashes of a few rows are fetched to name those that differ.
+"""
 
 from __future__ import annotations
 
-import decimal
-import re
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+import hashlib
+import heapq
+import itertools
+import secrets
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
-import numpy as np
+from equipoise.lake.verify.tables import CheckedTable, ListedRow, Sum
 
-from equipoise.counts.columns import encode_arrow
-from equipoise.lake.verify.files import CheckedTable
-from equipoise.values import MISSING, Value
+_PART = 200
+"""About how many rows of a table have hashes that begin with the same digits."""
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from numpy.typing import NDArray
+_AT_ONCE = 500_000
+"""About how many rows of a table are listed at once."""
 
-    Numbers: TypeAlias = NDArray[np.int64]
-
-_NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?(e[+-]?[0-9]{1,3})?", re.IGNORECASE)
-
-
-def unmatched_rows(
-    old: CheckedTable, new: CheckedTable, gone: Sequence[int], came: Sequence[int]
-) -> tuple[Numbers, Numbers]:
-    """Compare the rows not removed with those not added; return those that only one table has."""
-    import pyarrow as pa
-
-    stay, rest = (
-        np.delete(np.arange(len(table.rows)), np.array(places, np.int64))
-        for table, places in ((old, gone), (new, came))
-    )
-    ours, theirs = old.rows.schema, new.rows.schema
-    if ours.names == theirs.names:
-        md5s = pa.chunked_array([old.md5s.take(stay), new.md5s.take(rest)]).combine_chunks()
-        a, b = np.split(md5s.dictionary_encode().indices.to_numpy(), [len(stay)])
-        stay, rest = stay[_surplus(a, b)], rest[_surplus(b, a)]
-    # Between files of different kinds or types, equal values can have different MD5s.
-    same_format = old.kind == new.kind and ours == theirs
-    if not same_format and set(ours.names) == set(theirs.names):
-        a, b = _numbered(old.rows.take(stay), new.rows.take(rest))
-        stay, rest = stay[_surplus(a, b)], rest[_surplus(b, a)]
-    return stay, rest
+_NAMED = 10
 
 
-def _surplus(mine: Numbers, theirs: Numbers) -> NDArray[np.bool_]:
-    """Mark my numbers that the others do not have, or have fewer times."""
-    order = np.argsort(mine, kind="stable")
-    nth = np.empty(len(mine), np.int64)
-    nth[order] = np.arange(len(mine)) - np.searchsorted(mine[order], mine[order])
-    return np.asarray(nth >= np.bincount(theirs, minlength=int(mine.max(initial=0)) + 1)[mine])
+@dataclass
+class Explained:
+    """Rows of a table that a ledger accounts for: by their places, or if they have none by hash."""
+
+    places: set[Any] = field(default_factory=set)
+    hashes: list[str] = field(default_factory=list)
 
 
-def _numbered(a: pa.Table, b: pa.Table) -> tuple[Numbers, ...]:
-    """Number the rows of two tables so that rows with the same values have the same number."""
-    numbers = np.zeros(len(a) + len(b), np.int64)
-    for name in a.column_names:
-        kinds, known = (a[name].type, b[name].type), dict[Any, int]()
-        codes = []
-        for column in (a[name], b[name]):
-            values, places = encode_arrow(_flat(column), None)
-            table = [known.setdefault(_meaning(v, kinds), len(known)) for v in values]
-            codes.append(np.array(table, np.int64)[places])
-        joint = numbers * (len(known) + 1) + np.concatenate(codes)
-        # Numbering again after each column keeps the products small, so that none overflows.
-        numbers = np.unique(joint, return_inverse=True)[1].reshape(-1)
-    return tuple(np.split(numbers, [len(a)]))
+@dataclass
+class Unmatched:
+    """How many rows of a table the other one does not have, and what the first are known by."""
+
+    rows: int = 0
+    named: list[Any] = field(default_factory=list)
+
+    def add(self, places: Iterable[Any]) -> None:
+        """Count some more rows."""
+        new = list(places)
+        self.rows += len(new)
+        self.named = heapq.nsmallest(_NAMED, [*self.named, *new])
 
 
-def _flat(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    import pyarrow as pa
+class Pair:
+    """Two tables whose rows are compared."""
 
-    if not pa.types.is_nested(column.type):
-        return column
-    return pa.chunked_array([[str(value) for value in column.to_pylist()]])
+    def __init__(self, old: CheckedTable, new: CheckedTable) -> None:
+        self.tables = old, new
+        self._salt = secrets.token_hex(16)
+        self.alike = {c.name for c in old.columns} == {c.name for c in new.columns}
+        self._sums = [table.sums(self._salt).get("", Sum()) for table in self.tables]
+
+    @property
+    def rows(self) -> tuple[int, int]:
+        """The numbers of rows."""
+        old, new = self._sums
+        return old.n, new.n
+
+    def unmatched(
+        self, gone: Explained, came: Explained, reported: Collection[Any] = ()
+    ) -> tuple[Unmatched, Unmatched]:
+        """Find rows of one table that the other does not have, but for those that are explained.
+
+        Rows of the new table that are ``reported`` already are not listed again.
+        """
+        if not self.alike:
+            apart = came.places | (set(reported) if self.tables[1].numbered else set())
+            return self._all_but(0, gone.places), self._all_but(1, apart)
+        lost, strange = Unmatched(), Unmatched()
+        for ours, theirs in self.differences(gone, came):
+            lost.add(row.place for row in ours)
+            strange.add(row.place for row in theirs if row.place not in reported)
+        return lost, strange
+
+    def _all_but(self, which: int, apart: Collection[Any]) -> Unmatched:
+        """Take all rows of a table as unmatched but for some, since no row can equal one of the other."""
+        rows, table = self.rows[which], self.tables[which]
+        if not table.numbered:
+            return Unmatched(rows - len(apart))
+        inside = {place for place in apart if 0 <= place < rows}
+        left = (i for i in range(rows) if i not in inside)
+        return Unmatched(rows - len(inside), list(itertools.islice(left, _NAMED)))
+
+    def differences(
+        self, gone: Explained, came: Explained
+    ) -> Iterator[tuple[list[ListedRow], list[ListedRow]]]:
+        """Yield the rows that only the old table has, and those that only the new one has."""
+        explained = gone, came
+        totals = [
+            _less(sum_, _summed(self._salt, some.hashes, 0).get("", Sum()))
+            for sum_, some in zip(self._sums, explained, strict=True)
+        ]
+        if totals[0] == totals[1]:
+            return
+        digits = _digits(max(self.rows))
+        for parts in self._differing(explained, digits):
+            ours, theirs = (
+                _others(table.listed(parts), some, parts, is_numbered=table.numbered)
+                for table, some in zip(self.tables, explained, strict=True)
+            )
+            yield _surplus(ours, theirs), _surplus(theirs, ours)
+
+    def _differing(self, explained: Sequence[Explained], digits: int) -> Iterator[list[str]]:
+        """Yield the beginnings of hashes whose sums disagree, some at a time."""
+        old, new = (
+            _all_less(table.sums(self._salt, digits), _summed(self._salt, some.hashes, digits))
+            for table, some in zip(self.tables, explained, strict=True)
+        )
+        parts: list[str] = []
+        rows = 0
+        for part in sorted(old.keys() | new.keys()):
+            ours, theirs = old.get(part, Sum()), new.get(part, Sum())
+            if ours != theirs:
+                parts.append(part)
+                rows += max(ours.n, theirs.n)
+            if rows >= _AT_ONCE:
+                yield parts
+                parts, rows = [], 0
+        if parts:
+            yield parts
 
 
-def _meaning(text: Value, kinds: Sequence[pa.DataType]) -> Value | float | decimal.Decimal:
-    """Return the meaning of a value: a CSV file has no null, and may write 39 as 39.0.
+def _digits(rows: int) -> int:
+    """Return by how many digits a table falls into small parts.
 
-    Text is read as a number only if it is compared with a column of numbers, in its precision.
+    >>> _digits(100), _digits(10_000_000)
+    (1, 4)
     """
-    from pyarrow import types
+    digits = 1
+    while 16**digits * _PART < rows:
+        digits += 1
+    return digits
 
-    is_float = any(types.is_floating(kind) for kind in kinds)
-    is_exact = any(types.is_integer(kind) or types.is_decimal(kind) for kind in kinds)
-    if text is MISSING or not text or (is_float and text == "nan"):
-        return MISSING
-    if not (is_float or is_exact) or not _NUMBER.fullmatch(text):
-        return text
-    if any(types.is_float32(kind) for kind in kinds):
-        with np.errstate(over="ignore"):
-            return float(np.float32(text))
-    return float(text) if is_float else decimal.Decimal(text)
+
+def _summed(salt: str, hashes: Iterable[str], digits: int) -> dict[str, Sum]:
+    """Add up hashes as :class:`~equipoise.lake.verify.views.SummedRows` does."""
+    sums: dict[str, Sum] = {}
+    for text in hashes:
+        n, total = sums.get(text[:digits], Sum())
+        salted = hashlib.md5(f"{salt}{text}".encode(), usedforsecurity=False).hexdigest()
+        sums[text[:digits]] = Sum(n + 1, total + int(salted[:15], 16))
+    return sums
+
+
+def _less(a: Sum, b: Sum) -> Sum:
+    return Sum(a.n - b.n, a.total - b.total)
+
+
+def _all_less(a: Mapping[str, Sum], b: Mapping[str, Sum]) -> dict[str, Sum]:
+    return {part: _less(a.get(part, Sum()), b.get(part, Sum())) for part in a.keys() | b.keys()}
+
+
+def _others(
+    rows: Sequence[ListedRow], explained: Explained, parts: Sequence[str], *, is_numbered: bool
+) -> list[ListedRow]:
+    """Return the rows that are not explained."""
+    if is_numbered:
+        return [row for row in rows if row.place not in explained.places]
+    asked, digits = set(parts), len(parts[0])
+    left = Counter(text for text in explained.hashes if text[:digits] in asked)
+    others = []
+    for row in rows:
+        if left[row.hash]:
+            left[row.hash] -= 1
+        else:
+            others.append(row)
+    return others
+
+
+def _surplus(mine: Sequence[ListedRow], theirs: Sequence[ListedRow]) -> list[ListedRow]:
+    """Return my rows that the others do not have, or have fewer times."""
+    left = Counter(row.hash for row in theirs)
+    more = []
+    for row in mine:
+        if left[row.hash]:
+            left[row.hash] -= 1
+        else:
+            more.append(row)
+    return more

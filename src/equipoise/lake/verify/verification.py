@@ -31,8 +31,10 @@ class CheckOutcome:
         return "noted" if self.noted else "holds" if self.holds else "BROKEN"
 
 
-def judge(name: str, wrong: Iterable[str], right: str) -> CheckOutcome:
+def judge(name: str, wrong: Iterable[str], right: str, *, more: int = 0) -> CheckOutcome:
     """Make the outcome of a check from a list of errors, or from a sentence if there is none.
+
+    There may be ``more`` errors that are not listed.
 
     >>> judge("kept", ["row 3 is lost", "row 5 is lost"], "All rows are kept.").sentence
     'Row 3 is lost, and 1 more.'
@@ -40,7 +42,8 @@ def judge(name: str, wrong: Iterable[str], right: str) -> CheckOutcome:
     said = list(wrong)
     if not said:
         return CheckOutcome(name, holds=True, sentence=right)
-    first = said[0] + (f", and {len(said) - 1:,} more." if len(said) > 1 else ".")
+    others = len(said) - 1 + more
+    first = said[0] + (f", and {others:,} more." if others else ".")
     if first.startswith(("row ", "entry ", "the ")):  # the name of a file stays as it is
         first = first[0].upper() + first[1:]
     return CheckOutcome(name, holds=False, sentence=first, examples=tuple(said[:_EXAMPLES]))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +15,8 @@ from equipoise.reports.bias.data import summarize
 from equipoise.reports.plan import data as plan_data
 from equipoise.reports.repair.sources import (
     Cell,
-    Listing,
     cell_key,
-    read_listing,
+    list_rows,
     summarize_sources,
 )
 
@@ -46,7 +44,7 @@ def summarize_repair(
 ) -> dict[str, Any]:
     """The content of the page, ready for JSON; ``top`` limits the cells that are listed."""
     acquired, plan = done.acquired, done.plan
-    listing = read_listing(acquired.ledger, [axis.name for axis in plan.counts.axes])
+    listing = list_rows(acquired, [axis.name for axis in plan.counts.axes])
     before, after = (_measured(done, c) for c in (acquired.before, acquired.after))
     return {
         "schema": SCHEMA,
@@ -66,7 +64,7 @@ def summarize_repair(
             "biases": plan_data.biases(plan, (acquired.before, acquired.after)),
         },
         "verification": None if done.verification is None else _checks(done.verification),
-        "commands": _commands(acquired, listing, lake, plan_file),
+        "commands": _commands(acquired, lake, plan_file),
         "facts": _facts(done, source),
     }
 
@@ -128,7 +126,7 @@ def _proof(done: Repaired) -> dict[str, Any]:
         held = f"{proof.kind} against {proof.reference} frequencies"
         # The tolerance is on another number than the largest |UB|, so that one is shown as well.
         rows.insert(2, (held, _small(proof.off_before), _small(proof.off_after), ""))
-    counted = "counted in the file" if acquired.output else "expected"
+    counted = "counted in the result" if acquired.output else "expected"
     return Grid(("what", "before", "planned", counted), tuple(rows), frozenset({1, 2, 3})).to_dict()
 
 
@@ -281,17 +279,17 @@ def _checks(found: Verification) -> dict[str, Any]:
 # ------------------------------------------------------------------------------ commands
 
 
-def _commands(
-    acquired: Acquired, listing: Listing, lake: str | None, plan_file: str | None
-) -> list[str]:
-    """Commands that check the result again, from the files."""
+def _commands(acquired: Acquired, lake: str | None, plan_file: str | None) -> list[str]:
+    """Commands that check the result again, from what was written."""
+    from equipoise.lake.repair.destinations import plan_beside
+
     if acquired.output is None or acquired.ledger is None:
         return []
     output, ledger = acquired.output, acquired.ledger
     # A repair writes its plan beside its output by default.
-    beside = f"{output}.plan.json"
-    plan = plan_file or (beside if Path(beside).exists() else "PLAN")
-    key = " --hash-key-file KEY" * listing.keyed
+    beside = plan_beside(output)
+    plan = plan_file or (str(beside) if beside.exists() else "PLAN")
+    key = " --hash-key-file KEY" * acquired.keyed
     where = lake or "LAKE"
     files = f"--base {quote(acquired.base)} --plan {quote(plan)} --ledger {quote(ledger)}"
     return [

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from equipoise.lattice import Group, format_value
@@ -14,7 +12,7 @@ from equipoise.measures.display import whole
 from equipoise.plain import Grid, counted
 from equipoise.reports.plan import data as plan_data
 from equipoise.reports.repair.charts import MISSING_ROWS
-from equipoise.values import MISSING, Value, as_value
+from equipoise.values import Value
 
 if TYPE_CHECKING:
     from equipoise.lake.repair.acquisition import Acquired, Share
@@ -35,35 +33,23 @@ Cell: TypeAlias = tuple[Value, ...]
 
 @dataclass(frozen=True)
 class Listing:
-    """The added rows according to a ledger."""
+    """The added rows of a repair that was written."""
 
     rows: Mapping[str, Mapping[Cell, int]] = field(default_factory=dict)
     """By table, the number of rows of each cell."""
     values: Mapping[str, Mapping[str, Mapping[str, str]]] = field(default_factory=dict)
     """By table and column, the value of the base that each of its values became."""
-    keyed: bool = False
-    """Whether its hashes were made with a key."""
 
 
-def read_listing(ledger: str | None, columns: Sequence[str]) -> Listing:
-    """Read the number of rows of each cell by table; a dry run has no ledger."""
-    if ledger is None or not Path(ledger).exists():
+def list_rows(acquired: Acquired, columns: Sequence[str]) -> Listing:
+    """Return the number of rows of each cell by table; a dry run has none."""
+    if acquired.ledger is None:
         return Listing()
-    from equipoise.engines.routing import shared_engine
-    from equipoise.lake.repair.ledger import read_ledger
-
-    rows: dict[str, Counter[Cell]] = defaultdict(Counter)
-    values: dict[str, Any] = {}
-    keyed = False
-    for line in read_ledger(ledger, shared_engine()).to_pylist():
-        # md5 has 32 hexadecimal digits; a hash with a key is longer.
-        keyed = keyed or len(line["hash"] or "") > 32
-        if line["action"] == "add":
-            cell = json.loads(line["cell"])
-            named = [MISSING if cell[n] is None else as_value(cell[n]) for n in columns]
-            rows[line["source"]][tuple(named)] += 1
-            values[line["source"]] = values.get(line["source"]) or json.loads(line["mapping"])
-    return Listing(rows, {name: told["values"] for name, told in values.items()}, keyed)
+    rows = {
+        share.name: {tuple(cell[name] for name in columns): n for cell, n in share.cells}
+        for share in acquired.shares
+    }
+    return Listing(rows, {share.name: share.values for share in acquired.shares})
 
 
 def summarize_sources(acquired: Acquired, plan: Plan, listing: Listing) -> dict[str, Any]:

@@ -271,9 +271,12 @@ def _are_of_one_kind(base: ColumnProfile, column: ColumnProfile) -> bool:
 
 def _holds_numbers(column: ColumnProfile) -> bool:
     """Whether most values are numbers, with a decimal point or a comma."""
-    if column.numeric >= _MOSTLY:
-        return True
-    told = Counter(value for value in column.sample if value)
+    return column.numeric >= _MOSTLY or _are_numbers(column.sample)
+
+
+@functools.lru_cache(maxsize=1000)
+def _are_numbers(sample: tuple[str | None, ...]) -> bool:
+    told = Counter(value for value in sample if value)
     return read_numbers(tally_values(told, patterns_for(told))) is not None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +41,7 @@ class ValueMaps:
     table: Profile
     same_codes: bool
     codebook: Mapping[str, Mapping[str, str]]
+    _certain: dict[tuple[str, int], bool] = field(default_factory=dict)
 
     def of(self, name: str, place: int) -> ValueMap:
         """Match the values of a column of the table with those of a required column."""
@@ -57,6 +58,12 @@ class ValueMaps:
 
     def is_certain(self, name: str, place: int) -> bool:
         """Whether all values are matched for certain."""
+        key = name, place
+        if key not in self._certain:
+            self._certain[key] = self._match_for_certain(name, place)
+        return self._certain[key]
+
+    def _match_for_certain(self, name: str, place: int) -> bool:
         base, values = self.want.vocabularies.get(name), self.table.columns[place].values
         if not base or not values:
             return False

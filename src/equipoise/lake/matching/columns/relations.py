@@ -215,12 +215,22 @@ class Comparison:
 
     def between(self, rows: _Whole, columns: _Whole) -> tuple[_Matrix, _Matrix]:
         """Return the log-odds that every two of some pairs add to each other, as they are and swapped."""
-        ours, theirs = np.ix_(rows, rows), np.ix_(columns, columns)
-        found = np.zeros((2, len(rows), len(rows)))
-        for x, u, y, v, agreement, penalty in self._terms:
-            for way, (z, w) in enumerate(((y[theirs], v[theirs]), (y[theirs].T, v[theirs].T))):
-                found[way] += u[ours] * w * (agreement - penalty * (x[ours] - z) ** 2)
-        return found[0], found[1]
+        x, u, y, v, agreement, penalty = self._stacked
+        every = np.arange(len(x))
+        ours, theirs = np.ix_(every, rows, rows), np.ix_(every, columns, columns)
+        x, u, y, v = x[ours], u[ours], y[theirs], v[theirs]
+        ways = (y, v), (y.transpose(0, 2, 1), v.transpose(0, 2, 1))
+        as_they_are, swapped = (
+            (u * w * (agreement - penalty * (x - z) ** 2)).sum(axis=0) for z, w in ways
+        )
+        return as_they_are, swapped
+
+    @functools.cached_property
+    def _stacked(self) -> tuple[NDArray[np.float64], ...]:
+        """The terms as arrays, so that all of them are computed at once."""
+        x, u, y, v, *weights = (np.array(part) for part in zip(*self._terms, strict=True))
+        agreement, penalty = (weight[:, None, None] for weight in weights)
+        return x, u, y, v, agreement, penalty
 
     @functools.cached_property
     def _terms(self) -> list[tuple[_Matrix, _Matrix, _Matrix, _Matrix, float, float]]:

@@ -138,6 +138,7 @@ def _is_made_of(text: str, parts: tuple[str, ...]) -> bool:
     )
 
 
+@functools.lru_cache(maxsize=50_000)
 def _alike(a: str, b: str) -> float:
     """The similarity of two stems; the word lists may hold their plural."""
     return max(word_similarity(x, y) for x in (a, f"{a}s") for y in (b, f"{b}s"))

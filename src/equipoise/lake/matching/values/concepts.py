@@ -154,6 +154,7 @@ MARKS = "?-.–—_ "
 """A text of nothing but these characters means a missing value."""
 
 
+@functools.lru_cache(maxsize=50_000)
 def is_missing(text: str) -> bool:
     """Whether a text means a missing value in any column."""
     return (
@@ -163,6 +164,7 @@ def is_missing(text: str) -> bool:
     )
 
 
+@functools.lru_cache(maxsize=50_000)
 def is_code(text: str) -> bool:
     """Whether a text is a number, a letter or a short code, which means nothing by itself.
 

@@ -219,6 +219,7 @@ def _only_once(
     return {s: b for s, b in pairs.items() if b not in taken and wanted.count(b) == 1}
 
 
+@functools.lru_cache(maxsize=50_000)
 def _abbreviates(short: str, whole: str) -> bool:
     if short == whole or short.replace(" ", "") == whole.replace(" ", ""):
         return False
@@ -237,6 +238,7 @@ def _abbreviates(short: str, whole: str) -> bool:
     return letters >= 3 and wordy and negation(short) == negation(whole)
 
 
+@functools.lru_cache(maxsize=50_000)
 def _is_slip_of(wrong: str, right: str) -> bool:
     ours, theirs = wrong.split(), right.split()
     if len(ours) != len(theirs) or wrong.replace(" ", "") in known_words():

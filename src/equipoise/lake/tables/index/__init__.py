@@ -9,7 +9,7 @@ apart; the second waits, and then finds nothing left to do.
 
 from __future__ import annotations
 
-from equipoise.lake.tables.index._looking import Workers
+from equipoise.lake.tables.index._lookup import Workers
 from equipoise.lake.tables.index._reader import Index
 from equipoise.lake.tables.index._records import Table, records_of, table_id
 from equipoise.lake.tables.index._update import Refreshed, load, refresh

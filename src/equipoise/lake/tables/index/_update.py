@@ -17,7 +17,7 @@ from equipoise.errors import InputError
 from equipoise.lake.tables import catalog
 from equipoise.lake.tables.catalog import CatalogEntry
 from equipoise.lake.tables.index import _records
-from equipoise.lake.tables.index._looking import (
+from equipoise.lake.tables.index._lookup import (
     Asked,
     Looked,
     Workers,

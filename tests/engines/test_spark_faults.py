@@ -1,0 +1,173 @@
+"""Spark loses workers, jobs or its session in the middle of a query: a retry or an error, never half a result."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+import equipoise as eq
+import servers
+from equipoise.counts import CountRequest
+from equipoise.engines.base import Part
+from equipoise.engines.sources import locate
+from equipoise.engines.spark import SparkEngine
+
+pytestmark = pytest.mark.spark
+
+ROWS = 120
+ASKED = {"sensitive_features": ["sex"], "label": "hired"}
+REQUEST = CountRequest(sensitive=("sex",), label="hired")
+SLOW = (
+    "SELECT number, CASE WHEN reflect('java.lang.Thread', 'sleep', CAST(20 AS BIGINT)) = 'x' THEN 'z' "
+    "ELSE sex END AS sex, hired FROM input"
+)
+"""Takes 20 milliseconds for each row."""
+
+
+@pytest.fixture(scope="module")
+def session():
+    session = servers.spark_session()
+    session.sql("CREATE SCHEMA faults")
+    session.sql(
+        "CREATE TABLE faults.people AS SELECT id AS number, IF(id % 2 = 0, 'w', 'm') AS sex, "
+        f"IF(id % 3 = 0 OR id % 10 = 2, 'yes', 'no') AS hired FROM range({ROWS})"
+    )
+    yield session
+    session.sql("DROP SCHEMA faults CASCADE")
+
+
+def workers_of(session) -> list[int]:
+    """Find the processes that run the tasks of a session."""
+    wanted = ["CoarseGrainedExecutorBackend", session.sparkContext.applicationId]
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            line = path.read_text("utf-8", errors="replace")
+        except OSError:
+            continue
+        if all(word in line for word in wanted) and line.startswith(("java", "/")):
+            found.append(int(path.parent.name))
+    return found
+
+
+class Ending:
+    """End workers, in a thread, while a query of ours runs: once, or as often as there are some."""
+
+    def __init__(self, session, *, again: bool = False) -> None:
+        self.ended = 0
+        self._session, self._again, self._is_over = session, again, False
+        self._thread = threading.Thread(target=self._work)
+
+    def __enter__(self):
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._is_over = True
+        self._thread.join()
+
+    def _work(self) -> None:
+        tracker = self._session.sparkContext.statusTracker()
+        while not self._is_over:
+            time.sleep(0.1)
+            running = [tracker.getStageInfo(i) for i in tracker.getActiveStageIds()]
+            if not any(stage and stage.numActiveTasks for stage in running):
+                continue
+            time.sleep(0.3)
+            for pid in workers_of(self._session):
+                os.kill(pid, signal.SIGKILL)
+                self.ended += 1
+            if self.ended and not self._again:
+                return
+
+
+def test_workers_that_end_while_rows_are_counted(session):
+    expected = eq.count("spark:faults.people", **ASKED)
+    with Ending(session) as ending:
+        assert eq.count("spark:faults.people", **ASKED, sql=SLOW) == expected
+    assert ending.ended > 0
+
+
+def made(session, name: str) -> int:
+    """Make a table of the slow rows; return how many it has."""
+    engine, target = SparkEngine(session), locate(f"spark:faults.{name}")
+    with engine.creating(target, [Part(locate("spark:faults.people", sql=SLOW))]) as new:
+        return engine.counts(new.source, REQUEST).n
+
+
+def test_workers_that_end_while_a_table_is_made(session):
+    with Ending(session) as ending:
+        assert made(session, "whole") == ROWS
+    assert ending.ended > 0
+
+
+def test_workers_that_end_again_and_again_while_a_table_is_made(session):
+    before = [t.name for t in session.catalog.listTables("faults")]
+    with (
+        Ending(session, again=True) as ending,
+        pytest.raises(eq.EquipoiseError, match=r"work on spark:faults.half: .*; try again"),
+    ):
+        made(session, "half")
+    assert ending.ended > 1
+    assert [t.name for t in session.catalog.listTables("faults")] == before
+    # Nor are there files that would be in the way of the next try.
+    session.sql("CREATE TABLE faults.half AS SELECT 1 AS one")
+    session.sql("DROP TABLE faults.half")
+
+
+def test_jobs_that_somebody_cancels(session):
+    def cancel() -> None:
+        while not session.sparkContext.statusTracker().getActiveStageIds():
+            time.sleep(0.05)
+        session.sparkContext.cancelAllJobs()
+
+    thread = threading.Thread(target=cancel)
+    thread.start()
+    with pytest.raises(
+        eq.EquipoiseError, match=r"could not finish its work on .* cancelled .*try again"
+    ):
+        eq.count("spark:faults.people", **ASKED, sql=SLOW)
+    thread.join()
+
+
+STOPPED = """
+import threading, time, warnings
+warnings.simplefilter("ignore")
+from pyspark.sql import SparkSession
+session = (
+    SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+    .config("spark.driver.bindAddress", "127.0.0.1").config("spark.driver.host", "127.0.0.1").getOrCreate()
+)
+session.sparkContext.setLogLevel("OFF")
+import equipoise as eq
+rows = session.sql("SELECT IF(id % 2 = 0, 'w', 'm') AS sex, 'yes' AS hired, 1 AS number FROM range(200)")
+
+def stop():
+    while not session.sparkContext.statusTracker().getActiveStageIds():
+        time.sleep(0.05)
+    session.sparkContext._jsc.stop()
+
+threading.Thread(target=stop).start()
+for query in (SLOW, None):
+    try:
+        eq.count(rows, sensitive_features=["sex"], label="hired", sql=query)
+    except eq.EquipoiseError as error:
+        print(error)
+"""
+
+
+def test_a_session_that_somebody_stops():
+    script = STOPPED.replace("SLOW", repr(SLOW))
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=True
+    )
+    first, second = done.stdout.splitlines()
+    assert "could not finish its work on the DataFrame" in first
+    assert "its session has been stopped" in second

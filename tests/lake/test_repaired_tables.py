@@ -1,0 +1,379 @@
+"""Repairs whose result is a table of a database: made where the base is, whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import uuid
+from collections import Counter
+from pathlib import Path
+
+import psycopg
+import pytest
+
+import equipoise as eq
+import servers
+from equipoise.cli.app import run
+from equipoise.engines.routing import Routing, shared_engine
+from equipoise.engines.sources import locate
+from equipoise.errors import InputError
+from equipoise.lake.repair.acquire import acquire
+from equipoise.lake.repair.ledger import ledger_table, read_ledger
+from lakes import planned, write
+
+pytestmark = pytest.mark.slow  # each is a whole repair
+
+ASKED = {"sensitive_features": ["sex"], "label": "hired"}
+COLUMNS = "number bigint, sex text NOT NULL, hired text CHECK (hired IN ('yes', 'no'))"
+HEADER = ("number", "sex", "hired")
+PEOPLE = [
+    *((i, "Female", "yes" if i < 10 else "no") for i in range(50)),
+    *((i, "Male", "yes" if i < 90 else "no") for i in range(50, 120)),
+]
+MORE = [(1000 + i, ("Female", "Male")[i % 2], "yes" if i % 3 else "no") for i in range(180)]
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    write("lake/more.csv", HEADER, MORE)
+
+
+class Database:
+    """A database with a table to repair and a schema of other tables."""
+
+    def __init__(self, address):
+        self.address, self.lake = address, f"{address}&schema=archive"
+        self.make("people", COLUMNS, PEOPLE)
+        self.do("CREATE SCHEMA archive")
+        self.make("archive.more", COLUMNS, MORE)
+
+    def do(self, *statements):
+        with psycopg.connect(self.address) as connection:
+            for statement in statements:
+                done = connection.execute(statement.encode())
+            return done.fetchall() if done.description else []
+
+    def make(self, name, columns, rows, given=HEADER):
+        with psycopg.connect(self.address) as connection:
+            connection.execute(f"CREATE TABLE {name} ({columns})".encode())
+            target = f"COPY {name} ({', '.join(given)}) FROM STDIN".encode()
+            with connection.cursor().copy(target) as copy:
+                for row in rows:
+                    copy.write_row(row)
+
+    def table(self, name, more=""):
+        return f"{self.address}&table={name}{more}"
+
+    def rows(self, name="out"):
+        return Counter(self.do(f"SELECT * FROM {name}"))
+
+    def left(self):
+        """What a repair may have left behind."""
+        made = "relname ~ '^(out|equipoise)' AND relkind IN ('r', 'S')"
+        files = [path.name for path in Path().iterdir() if "out" in path.name]
+        return [name for (name,) in self.do(f"SELECT relname FROM pg_class WHERE {made}")] + files
+
+
+@pytest.fixture
+def database():
+    with servers.new_database() as address:
+        yield Database(address)
+
+
+def never(*_, **__):
+    pytest.fail("no work should begin")
+
+
+def repair(database, base="people", lake="lake", out="out", more="", **options):
+    return eq.repair(database.table(base, more), lake, database.table(out), **ASKED, **options)
+
+
+# ------------------------------------------------------------------------- as with files
+
+
+@pytest.mark.parametrize("more", ["", "&id=number"])
+@pytest.mark.parametrize("allow", ["add", "both"])
+def test_a_repair_inside_of_postgres_is_that_into_a_file(database, allow, more):
+    if more:
+        database.do("ALTER TABLE people ADD PRIMARY KEY (number)")
+    options = {"allow": allow, **ASKED}
+    expected = eq.repair(database.table("people", more), database.lake, "out.csv", **options)
+    done = repair(database, lake=database.lake, more=more, allow=allow)
+    assert done.exit_code == 0
+    assert done.verification.ok
+    assert (done.acquired.removed > 0) == (allow == "both")
+    as_file = shared_engine().read(locate("out.csv")).to_pylist()
+    assert database.rows() == Counter((int(r["number"]), r["sex"], r["hired"]) for r in as_file)
+    assert done.acquired.after == expected.acquired.after
+    assert database.rows("people") == Counter(PEOPLE)
+    lines = read_ledger(locate(database.table("out_ledger")), shared_engine()).to_pylist()
+    actions = Counter(line["action"] for line in lines)
+    assert actions == Counter(add=done.acquired.added, remove=done.acquired.removed)
+    plan = json.loads(Path("out.plan.json").read_text())
+    assert plan["additions"] == done.acquired.added
+    # What was made is no source of the next repair, and is replaced by it.
+    names = [t.name.rpartition("table=")[2] for t in eq.Lake(database.address).tables]
+    assert sorted(names) == ["archive.more", "public.people"]
+    again = repair(database, lake=database.lake, more=more, allow=allow)
+    assert again.acquired.after == done.acquired.after
+
+
+def test_acquire_from_the_shell_with_a_ledger_elsewhere(database, capsys):
+    plan = ["plan", database.table("people"), "-s", "sex", "-l", "hired", "-o", "plan.json"]
+    assert run(plan) == 0
+    to = ["--base", database.table("people"), "-o", database.table("out")]
+    assert run(["acquire", "plan.json", "lake", *to, "--ledger", "listed.parquet"]) == 0
+    assert "is listed in listed.parquet" in capsys.readouterr().out
+    assert database.left() == ["out"]
+    assert run(["acquire", "plan.json", "lake", *to, "--ledger", database.table("told")]) == 0
+    files, tables = (
+        read_ledger(locate(place), shared_engine()).drop_columns(["source"]).to_pylist()
+        for place in ("listed.parquet", database.table("told"))
+    )
+    assert sorted(map(str, files)) == sorted(map(str, tables))
+    assert run(["acquire", "plan.json", "lake", *to[:2], "-o", "out.csv", "--ledger", to[3]]) == 2
+    assert "out exists and its comment does not begin with" in capsys.readouterr().err
+
+
+def test_the_rows_of_the_base_do_not_travel(database):
+    database.do(
+        "INSERT INTO people SELECT 10000 + i, CASE i % 2 WHEN 0 THEN 'Male' ELSE 'Female' END, "
+        "CASE WHEN i / 2 % 100 < 50 + i % 2 THEN 'yes' ELSE 'no' END FROM generate_series(1, 200000) AS t(i)"
+    )
+    engine = Routing()
+    lake = eq.Lake("lake", engine=engine)
+    people = database.table("people")
+    plan = planned(people, {("Female", "yes"): 20}, {("Male", "yes"): 300})
+    done = acquire(plan, locate(people), lake, database.table("out"))
+    assert (done.added, done.removed, done.n_rows) == (20, 300, 199_840)
+    (session,) = engine.engine_of(locate(database.table("people")))._sessions.values()
+    ((size,),) = database.do("SELECT sum(length(t::text)) FROM people AS t")
+    assert 0 < session.fetched < size / 20
+    engine.close()
+
+
+def test_a_condition_chooses_the_rows_that_stay(database):
+    done = repair(database, where="number < 100")
+    assert done.acquired.as_planned
+    assert all(number < 100 or number >= 1000 for number, *_ in database.rows())
+    assert done.verification.ok
+
+
+def test_bases_of_files_and_of_other_databases_are_brought(database):
+    write("people.csv", HEADER, PEOPLE)
+    done = eq.repair("people.csv", "lake", database.table("out"), **ASKED)
+    assert done.verification.ok
+    wanted = {(str(n), *rest) for n, *rest in PEOPLE}
+    assert wanted <= set(database.rows())
+    with servers.new_database() as address:
+        other = Database(address)
+        other.do("UPDATE people SET sex = 'Other'")  # of the same name, but not the base
+        far = eq.repair(database.table("people"), "lake", other.table("out"), **ASKED)
+        assert far.verification.ok
+        assert {sex for _, sex, _ in other.rows()} == {"Female", "Male"}
+        assert far.acquired.after == done.acquired.after
+
+
+# ------------------------------------------------------------------- what columns can hold
+
+
+def test_the_database_numbers_and_completes_added_rows(database):
+    database.do(
+        "CREATE TYPE town AS ENUM ('Bern', 'Zug')",
+        "CREATE TABLE staff (number serial PRIMARY KEY, other int GENERATED ALWAYS AS IDENTITY, sex text, "
+        "hired varchar(3), town town, code char(2), made text DEFAULT 'then', "
+        "whole text GENERATED ALWAYS AS (sex || hired) STORED)",
+        "INSERT INTO staff (number, sex, hired, town, code, made) SELECT number + 1, sex, hired, "
+        "CASE number % 2 WHEN 0 THEN 'Bern' ELSE 'Zug' END::town, CASE number % 3 WHEN 0 THEN 'aa' ELSE 'bb' END, "
+        "'now' FROM people",
+    )
+    towns, codes = ("Zug", "Bern", "Rome"), ("aa", "bb", "aa", "bb", "long")
+    rows = [(*row, towns[row[0] % 7 % 3], codes[row[0] % 5]) for row in MORE]
+    write("lake/more.csv", ("number", "sex", "hired", "town", "code"), rows)
+    plan = eq.plan(database.table("staff"), **ASKED)
+    done = eq.Lake("lake").acquire(plan, database.table("out"), base=database.table("staff"))
+    assert done.as_planned
+    assert set(done.numbered) == {"number", "other"}
+    assert set(done.lost) <= {"town", "code"}
+    assert done.lost
+    assert "The database numbered the added rows itself" in done.text()
+    found = database.do("SELECT * FROM out WHERE number > 120 ORDER BY number")
+    assert len(found) == done.added
+    assert [row[0] for row in found] == list(range(121, 121 + done.added))
+    assert [row[1] for row in found] == list(range(121, 121 + done.added))
+    assert all(row[7] == row[2] + row[3] and row[6] == "then" for row in found)
+    assert sum(row[4] is None for row in found) == done.lost.get("town", 0)
+    assert sum(row[5] is None for row in found) == done.lost.get("code", 0)
+    for line in database.do("SELECT mapping FROM out_ledger WHERE action = 'add'"):
+        told = json.loads(line[0])
+        assert "number" not in told["columns"]
+        assert told["lost"] == sorted(done.lost)
+    # The new table has its own numbers, and the old one goes on as before.
+    database.do("DROP TABLE staff CASCADE", "INSERT INTO out (sex, hired) VALUES ('Male', 'no')")
+    ((number, other),) = database.do("SELECT max(number), max(other) FROM out")
+    assert number == other == 121 + done.added
+    sequences = database.do("SELECT relname FROM pg_class WHERE relkind = 'S' AND relname ~ '^out'")
+    assert sorted(sequences) == [("out_number_seq",), ("out_other_seq",)]
+
+
+def test_hashes_of_the_ledger_are_those_of_the_written_rows(database):
+    plan = eq.plan(database.table("people"), **ASKED)
+    done = eq.Lake("lake").acquire(plan, database.table("out"), base=database.table("people"))
+    lines = read_ledger(locate(database.table("out_ledger")), shared_engine()).to_pylist()
+    places = [f"{line['hash']}#1" for line in lines if line["action"] == "add"]
+    fetched = shared_engine().fetch(locate(database.table("out")), places)
+    assert len(fetched) == done.added == len(places)
+    assert min(fetched["number"].to_pylist()) >= 1000
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            "CREATE UNIQUE INDEX ON people (sex) WHERE number >= 1000",
+            "duplicate key value violates unique constraint",
+        ),
+        (
+            "ALTER TABLE people ADD COLUMN pay int; UPDATE people SET pay = 1; ALTER TABLE people ALTER pay SET NOT NULL",
+            'null value in column "pay"',
+        ),
+        ("ALTER TABLE people ADD CHECK (number < 500)", "violates check constraint"),
+    ],
+)
+def test_rows_that_the_table_refuses_leave_nothing(database, change, message):
+    database.do(change)
+    with pytest.raises(InputError, match="nothing was written") as told:
+        repair(database)
+    assert message in str(told.value)
+    assert "equipoise_" not in str(told.value)
+    assert database.left() == []
+    assert database.rows("people").total() == len(PEOPLE)
+
+
+# --------------------------------------------------------------------- what is not written
+
+
+def test_tables_that_must_stay_are_refused_before_the_lake_is_looked_at(database, monkeypatch):
+    database.do("CREATE TABLE out_ledger (a int)", "CREATE VIEW seen AS SELECT * FROM people")
+    with monkeypatch.context() as patch:
+        patch.setattr("equipoise.lake.tables.contents.refresh", never)
+        patch.setattr("equipoise.api.repairs.count", never)
+        for out, why in {
+            "out": "out_ledger exists and its comment does not begin",
+            "seen": "exists and is not a plain table",
+            "nowhere.out": "has no schema 'nowhere'",
+            "o" * 60: "longer than the 63 bytes",
+        }.items():
+            with pytest.raises(InputError, match=why):
+                repair(database, out=out)
+        with pytest.raises(InputError, match="cannot both be"):
+            repair(database, out="new", ledger=database.table("new"))
+    with pytest.raises(InputError, match="is the base, which must not change"):
+        repair(database, out="people")
+    with pytest.raises(InputError, match=r"is .*more of the lake, which must not change"):
+        repair(database, lake=database.lake, out="archive.more")
+    database.do("ALTER TABLE people ADD COLUMN told jsonb")
+    with pytest.raises(InputError, match=r"'told' of .* has the type jsonb"):
+        repair(database, out="new")
+    assert database.left() == ["out_ledger"]
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError])
+def test_a_failure_after_the_rows_were_written_leaves_nothing(database, monkeypatch, error):
+    def fail(*_):
+        raise error
+
+    monkeypatch.setattr("equipoise.lake.repair.destinations.stored_ledger", fail)
+    with pytest.raises(error):
+        repair(database)
+    assert database.left() == []
+
+
+def test_no_password_is_shown_or_written(database, capsys):
+    address = database.address.replace("://postgres:@", "://postgres@")
+    secret = address.replace("://postgres@", "://postgres:hunter2@")
+    assert "hunter2" in secret
+    base, lake, out = (f"{secret}&{x}" for x in ("table=people", "schema=archive", "table=out"))
+    columns = ["--sensitive", "sex", "--label", "hired"]
+    assert run(["repair", base, lake, *columns, "-o", out, "--report", "page.html"]) == 0
+    said = capsys.readouterr()
+    assert "table=out_ledger" in said.out
+    assert "hunter2" not in said.out + said.err
+    assert Path("page.html").exists()
+    assert Path("out.plan.json").exists()
+    assert not [p for p in Path().rglob("*") if p.is_file() and b"hunter2" in p.read_bytes()]
+    stored = database.do("SELECT t::text FROM out_ledger AS t")
+    stored += database.do("SELECT description FROM pg_description")
+    assert not [line for (line,) in stored if "hunter2" in line]
+
+
+# ------------------------------------------------------------------------------- Spark
+
+
+@contextlib.contextmanager
+def in_spark():
+    session, schema = servers.spark_session(), f"repaired_{uuid.uuid4().hex}"
+    session.sql(f"CREATE DATABASE {schema}")
+    for name, rows in (("people", PEOPLE), ("more", MORE)):
+        frame = session.createDataFrame(rows, "number bigint, sex string, hired string")
+        frame.write.saveAsTable(f"{schema}.{name}")
+    try:
+        yield session, schema
+    finally:
+        session.sql(f"DROP DATABASE {schema} CASCADE")
+
+
+@pytest.mark.spark
+def test_a_repair_inside_of_spark_and_what_it_refuses(monkeypatch):
+    with in_spark() as (session, schema):
+        base, out = f"spark:{schema}.people?id=number", f"spark:{schema}.out"
+        done = eq.repair(base, f"spark:{schema}", out, **ASKED, allow="both")
+        assert done.verification.ok
+        assert done.acquired.added
+        assert done.acquired.removed
+        found = Counter(tuple(row) for row in session.table(f"{schema}.out").collect())
+        assert found.total() == done.acquired.n_rows
+        assert set(found) <= {*PEOPLE, *MORE}
+        lines = Counter(row.action for row in session.table(f"{schema}.out_ledger").collect())
+        removed = done.acquired.removed
+        assert lines == Counter(about=1, add=done.acquired.added, remove=removed)
+        assert len(eq.Lake(f"spark:{schema}").tables) == 2
+        before = sorted(table.name for table in session.catalog.listTables(schema))
+        monkeypatch.setattr("equipoise.api.repairs.count", never)
+        with pytest.raises(InputError, match="out exists already"):
+            eq.repair(base, f"spark:{schema}", out, **ASKED)
+        session.sql(f"DROP TABLE {schema}.out")
+        with pytest.raises(InputError, match="out_ledger exists already"):
+            eq.repair(base, f"spark:{schema}", out, **ASKED)
+        assert before[0] == "more"
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError])
+def test_a_failure_in_spark_leaves_nothing(error):
+    from equipoise.engines.base import Part
+    from equipoise.lake.repair.destinations import TableDestination
+
+    with in_spark() as (session, schema):
+        place = TableDestination(locate(f"spark:{schema}.out"))
+        base = Part(locate(f"spark:{schema}.people"))
+        added = shared_engine().read(locate("lake/more.csv"))
+        added = added.set_column(0, "number", added["number"].cast("int64"))
+
+        def write_and_fail():
+            with (
+                contextlib.ExitStack() as stack,
+                place.writing(base, 0, added, shared_engine()) as written,
+            ):
+                assert session.table(f"{schema}.out").count() == len(PEOPLE) + len(MORE)
+                assert len(set(written.md5s)) == len(MORE)
+                listed = TableDestination(locate(f"spark:{schema}.out_ledger"))
+                listed.listing(stack, shared_engine())(ledger_table([], {}))
+                assert session.catalog.tableExists(f"{schema}.out_ledger")
+                raise error
+
+        with pytest.raises(error):
+            write_and_fail()
+        assert sorted(t.name for t in session.catalog.listTables(schema)) == ["more", "people"]
