@@ -265,6 +265,8 @@ def _ratio(one: float, other: float) -> float:
 def _paragraphs(
     found: Mapping[str, Sequence[Mapping[str, Any]]], lattice: Sequence[Mapping[str, Any]]
 ) -> Iterator[str]:
+    if SHARE != 1:
+        yield f"*Tables have {SHARE:.0%} of their usual sizes here: a quick look, on a machine with other work.*"
     yield "### Time"
     header = ["engine", "attributes", "rows", "measured, s", "predicted, s"]
     yield markdown_table(header, list(_times(found)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from equipoise.counts.skipped import NOTHING, Skipped
 from equipoise.engines.profiling import ColumnProfile, Profile
@@ -85,6 +85,22 @@ def snapshots_by_file(
     return {file: set(hashes) for file, hashes in rows}
 
 
+_FEW = 1_000  # numbers that are written into a query
+
+
+def among(ids: Sequence[int]) -> tuple[str, list[list[int]]]:
+    """Return the condition that a number is one of some, and its parameters.
+
+    A few are written out: only then does DuckDB look them up in an index, instead of reading all.
+
+    >>> among([3, 5])
+    ('id IN (3, 5)', [])
+    """
+    if 0 < len(ids) <= _FEW:
+        return f"id IN ({', '.join(str(int(number)) for number in ids)})", []
+    return "id IN (SELECT unnest(?::BIGINT[]))", [list(ids)]
+
+
 # Columns of the index that are fields of a table as they are.
 _OWN = ("id", "name", "size", "changed", "snapshot", "rows", "problem", "profiled")
 
@@ -98,14 +114,16 @@ def read_tables(
     remarked: bool = False,
 ) -> list[Table]:
     chosen = "WHERE problem IS NOT NULL OR skipped > 0" if remarked else ""
+    given: list[Any] = []
     if file is not None:
-        chosen = "WHERE file = ?"
+        chosen, given = "WHERE file = ?", [file]
     if ids is not None:
-        chosen = "WHERE id IN (SELECT unnest(?))"
+        condition, given = among(ids)
+        chosen = f"WHERE {condition}"
     rows = connection.execute(
         "SELECT file, kind, inner_name, encoding, lenient, skipped, first_skipped, "
         f"{', '.join(_OWN)} FROM tables {chosen} ORDER BY name",
-        [asked for asked in (file, ids) if asked is not None],
+        given,
     ).fetchall()
     found, root = [], catalog.root(places)
     for path, kind, inner, encoding, lenient, lines, first, *values in rows:
@@ -126,14 +144,14 @@ def read_tables(
 
 
 def read_profiles(connection: duckdb.DuckDBPyConnection, ids: Sequence[int]) -> dict[int, Profile]:
+    chosen, given = among(ids)
     found = connection.execute(
         'SELECT id, name, type, nulls, "distinct", "values", counts, sketch, "numeric", quantiles, '
-        "sample FROM columns WHERE id IN (SELECT unnest(?)) ORDER BY id, place",
-        [list(ids)],
+        f"sample FROM columns WHERE {chosen} ORDER BY id, place",
+        given,
     ).fetchall()
     known = connection.execute(
-        "SELECT id, rows, skipped, first_skipped FROM tables WHERE id IN (SELECT unnest(?))",
-        [list(ids)],
+        f"SELECT id, rows, skipped, first_skipped FROM tables WHERE {chosen}", given
     ).fetchall()
     rows = {number: (n, Skipped(lines, tuple(first))) for number, n, lines, first in known}
     columns: dict[int, list[ColumnProfile]] = {number: [] for number in rows}

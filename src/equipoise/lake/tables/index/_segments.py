@@ -47,6 +47,9 @@ _SHARE = 4
 _AT_ONCE = 50_000_000
 """Number of terms that are sorted at once, which bounds the memory that a run needs."""
 
+_LOOKED_UP = 100_000
+"""Number of columns up to which those of some tables are looked up; by default DuckDB reads all sooner."""
+
 _MOST_DELTAS = 8
 _TRIES = 5
 
@@ -85,6 +88,7 @@ def connect(path: Path, **settings: Any) -> duckdb.DuckDBPyConnection:
     # file after a new one has been moved there; so files are attached to a database in memory.
     own: dict[str, Any] = {
         "temp_directory": f"{path}.tmp",
+        "index_scan_max_count": _LOOKED_UP,
         "autoinstall_known_extensions": False,
         "autoload_known_extensions": False,
     }
@@ -310,6 +314,8 @@ def _write(
         rows = f"{kept[kind]}FROM fresh.{kind}"
         connection.execute(f"INSERT INTO made.{kind} BY NAME FROM ({rows})")
     connection.execute("SET preserve_insertion_order = true")
+    for kind in ("tables", "columns"):  # or a search would have to look through all of them
+        connection.execute(f"CREATE INDEX {kind}_by_id ON made.{kind} (id)")
     _write_postings(connection, kept["postings"])
     connection.execute(
         f"CREATE TABLE made.numbers AS FROM ({kept['numbers']}SELECT id, place, opaque, "
