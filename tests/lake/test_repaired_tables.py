@@ -325,7 +325,7 @@ def test_no_password_is_shown_or_written(database, capsys):
 # ------------------------------------------------------------------------------- Spark
 
 
-FEW, OTHERS = PEOPLE[::2], MORE[::3]
+FEW, OTHERS = PEOPLE[::2], MORE[:60]
 """Fewer rows for Spark, which compiles the values of a small column into its queries."""
 
 
