@@ -285,6 +285,11 @@ def test_tables_that_must_stay_are_refused_before_the_lake_is_looked_at(database
             repair(database, out="new", ledger=database.table("new"))
     with pytest.raises(InputError, match="is the base, which must not change"):
         repair(database, out="people")
+    with (
+        psycopg.connect(database.address) as connection,
+        pytest.raises(InputError, match="is the base, which must not change"),
+    ):
+        eq.repair((connection, "people"), "lake", database.table("people"), **ASKED)
     with pytest.raises(InputError, match=r"is .*more of the lake, which must not change"):
         repair(database, lake=database.lake, out="archive.more")
     database.do("ALTER TABLE people ADD COLUMN told jsonb")

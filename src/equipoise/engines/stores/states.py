@@ -107,8 +107,11 @@ def at_snapshot(source: Source, snapshot: str) -> Source:
 def is_same_place(one: Source, other: Source) -> bool:
     """Whether two sources with addresses are the same table, in whatever state."""
     if one.kind in DATABASES or other.kind in DATABASES:
-        both = one.kind == other.kind and None not in (one.address, other.address)
-        return both and bool(_module(one.name).is_same(one, other))
+        # A table of a connection that the user has open has no address, and a DataFrame no name.
+        named = [source.name for source in (one, other) if source.address is not None]
+        if one.kind != other.kind or None in (one.table, other.table) or not named:
+            return False
+        return bool(_module(named[0]).is_same(one, other))
     if one.kind in VERSIONED or other.kind in VERSIONED:
         return one.kind == other.kind and _whole(one) == _whole(other)
     return bool(set(one.stored) & set(other.stored))
