@@ -2,21 +2,40 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pyarrow as pa
 import pytest
 
+from equipoise.engines.duckdb import DuckDBEngine
+from equipoise.engines.sources import locate
+from equipoise.lake.verify.claims import Claims
 from equipoise.lake.verify.columns import check_columns
-from equipoise.lake.verify.files import CheckedTable
+from equipoise.lake.verify.tables import CheckedTable
+from equipoise.lake.verify.views import RowComparison
+
+ENGINE = DuckDBEngine()
 
 
-def table(values, name="people.csv", kind="csv", dtype=None):
-    rows = pa.table({"x": pa.array(values, dtype)})
-    return CheckedTable(name, kind, rows, pa.array([""] * len(values)), None, None, "")
+class TableWithoutTypes(CheckedTable):
+    """As of a CSV file."""
+
+    has_types = False
+
+
+def table(values, name="people.csv", *, dtype=None, made=TableWithoutTypes):
+    source = locate(pa.table({"x": pa.array(values, dtype)}))
+    columns = ENGINE.schema(source)
+    return made(name, source, ENGINE, columns, None, None, "", RowComparison(columns))
 
 
 def checked(held, added, *, kept=()):
-    places = range(len(held), len(held) + len(added))
-    return check_columns(table(held), table([*held, *added], "out.csv"), places, kept)
+    values = {is_kept: {"x": Counter()} for is_kept in (True, False)}
+    for place, value in enumerate(added, len(held)):
+        if value:
+            values[place in kept]["x"][value] += 1
+    new = table([*held, *added], "out.csv")
+    return check_columns(table(held), new, Claims(values=values))
 
 
 ISO = ["2021-03-25", "2021-04-01", "2020-12-31", None]
@@ -80,12 +99,14 @@ def test_new_values_of_a_column_of_few_are_said_and_break_nothing():
     ],
 )
 def test_a_column_keeps_its_type_where_files_have_types(ours, theirs, holds):
-    old = table(["1", "2", "2"], kind="parquet", dtype=None)
-    old = CheckedTable(**{**vars(old), "rows": old.rows.cast(pa.schema({"x": ours}))})
-    new = CheckedTable(
-        **{**vars(old), "name": "out.parquet", "rows": old.rows.cast(pa.schema({"x": theirs}))}
+    old = table(
+        [1, 2, 2] if ours != pa.string() else ["1", "2", "2"], dtype=ours, made=CheckedTable
     )
-    assert check_columns(old, new, [], ()).holds is holds
+    values = (
+        ["1", "2", "2"] if pa.types.is_string(theirs) or theirs == pa.large_string() else [1, 2, 2]
+    )
+    new = table(values, "out.parquet", dtype=theirs, made=CheckedTable)
+    assert check_columns(old, new, Claims()).holds is holds
     # A CSV file has no types.
-    as_csv = CheckedTable(**{**vars(new), "kind": "csv"})
-    assert check_columns(old, as_csv, [], ()).holds is (holds or theirs == pa.string())
+    as_csv = table(values, "out.csv", dtype=theirs)
+    assert check_columns(old, as_csv, Claims()).holds is (holds or theirs == pa.string())
