@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 from collections import deque
@@ -57,12 +58,13 @@ class Aligner:
             helper.start()
         try:
             self._align_rest(tables, left, found, progress)
-        except BaseException:  # a reporter that cannot go on, or Ctrl-C
-            stop.set()
-            raise
-        finally:
             if self.helped:
                 helper.join()
+        except BaseException:  # a reporter that cannot go on, or Ctrl-C
+            stop.set()
+            if self.helped:
+                helper.join()
+            raise
         # Those of a process that ended too early.
         left.extend(i for i in range(len(tables)) if i not in found)
         self._align_rest(tables, left, found, progress)
@@ -92,8 +94,9 @@ class Aligner:
     ) -> None:
         while left and not stop.is_set():
             some: list[int] = []
-            while left and len(some) < _BATCH:
-                some.append(left.pop())
+            with contextlib.suppress(IndexError):  # the other thread was faster
+                while len(some) < _BATCH:
+                    some.append(left.pop())
             try:
                 aligned = self._worker.run(
                     align_some,
@@ -101,7 +104,7 @@ class Aligner:
                     time_limit=_SECONDS,
                     cancelled=stop.is_set,
                 )
-            except (Cancelled, WorkerEnded):
+            except (Cancelled, WorkerEnded, OSError):  # the last if no process can be started
                 return
             found.update(zip(some, aligned, strict=True))
 

@@ -80,9 +80,9 @@ def choose_rows(
     )
     scanner = prospect.scanner(need)
     while True:
-        before = len(scanner.deepened)
         offers = scan_all(prospect.survey.usable, scanner, progress)
         scanner.compare_all([offer.candidate for offer in offers])
+        before = len(scanner.deepened)
         chooser = _Chooser(prospect.known, scanner, offers, limits, progress)
         taken = chooser.take_freely()
         if len(scanner.deepened) > before:  # more rows are looked at, so offers are others
