@@ -197,6 +197,7 @@ def never(*_, **__):
     pytest.fail("no work should begin")
 
 
+@pytest.mark.slow
 def test_a_table_of_ones_own_is_not_taken_for_a_list_of_changes(monkeypatch):
     with in_postgres() as table:
         plan = eq.plan(table("people"), **ASKED)
@@ -210,6 +211,7 @@ def test_a_table_of_ones_own_is_not_taken_for_a_list_of_changes(monkeypatch):
         assert rows_of(table("own_changes")).total() == own.added
 
 
+@pytest.mark.slow
 def test_a_table_is_known_again_under_other_addresses():
     with in_postgres() as table:
         do(table, "CREATE SCHEMA archive", "CREATE TABLE archive.people AS TABLE more")
@@ -231,6 +233,7 @@ def test_a_table_is_known_again_under_other_addresses():
         assert done.added
 
 
+@pytest.mark.slow
 def test_a_query_may_read_a_table_that_it_does_not_name():
     with in_postgres() as table:
         plan = eq.plan(table("people"), **ASKED, allow="delete", sql="SELECT * FROM input")
