@@ -24,6 +24,7 @@ import equipoise as eq
 import servers
 from equipoise.counts import CountRequest, Counts
 from equipoise.counts.columns import values_in
+from equipoise.engines.base import Part
 from equipoise.engines.duckdb import DuckDBEngine
 from equipoise.engines.memory import MemoryEngine
 from equipoise.engines.postgres import PostgresEngine
@@ -522,3 +523,37 @@ def test_a_table_is_made_whole_or_not_at_all(people):
     assert connection.execute("SELECT * FROM out ORDER BY number").fetchall() == before
     left = connection.execute("SELECT relname FROM pg_class WHERE relname ~ '^equipoise'")
     assert left.fetchall() == []
+
+
+def test_a_connection_lost_while_a_table_is_made_leaves_the_old_one(people, monkeypatch):
+    address, connection = people
+    connection.execute("CREATE TABLE out AS SELECT 1 AS old")
+    engine = PostgresEngine()
+    base, out = locate(address), locate(address.replace("table=people", "table=out"))
+    ends = []
+
+    def arrow(self, *query, arrow=Session.arrow):
+        if not ends:  # the next query is the first that notices
+            ends.append(self.execute("SELECT pg_backend_pid()"))
+            connection.execute("SELECT pg_terminate_backend(%s)", ends[0][0])
+        return arrow(self, *query)
+
+    monkeypatch.setattr(Session, "arrow", arrow)
+
+    def make() -> None:
+        with engine.creating(out, [Part(base)]):
+            with pytest.raises(eq.EquipoiseError, match="connection to the database was lost"):
+                engine.read(base)
+            with pytest.raises(eq.EquipoiseError, match="connection to the database was lost"):
+                engine.read(base)
+
+    with pytest.raises(eq.EquipoiseError, match="connection to the database was lost"):
+        make()
+    assert ends
+    assert connection.execute("SELECT * FROM out").fetchall() == [(1,)]
+    left = connection.execute("SELECT relname FROM pg_class WHERE relname ~ '^equipoise'")
+    assert left.fetchall() == []
+    ends.clear()
+    assert engine.read(base).num_rows == 60  # which is tried again outside of a transaction
+    assert ends
+    engine.close()

@@ -52,7 +52,7 @@ V = TypeVar("V", bound=Callable[..., Any])
 
 
 def _retried(verb: V) -> V:
-    """Repeat a verb that only reads, once, if the connection was lost."""
+    """Repeat a verb that only reads, once, if the connection was lost; but not a part of a transaction."""
 
     @functools.wraps(verb)
     def tried(self: PostgresEngine, source: Source, *args: Any, **options: Any) -> Any:
@@ -373,7 +373,7 @@ class PostgresEngine(Database):
         try:
             yield table
         finally:
-            with contextlib.suppress(psycopg.Error):  # a failed transaction drops it anyway
+            with contextlib.suppress(psycopg.Error, Lost):  # a failed transaction drops it anyway
                 session.execute(f"DROP TABLE IF EXISTS {table}")
 
 

@@ -71,10 +71,13 @@ class Session:
 
     @property
     def connection(self) -> psycopg.Connection[Any]:
-        """The connection, made when it is first used, and again if it was lost."""
+        """The connection, made when it is first used, and again if it was lost, but not in a transaction."""
         if self._given is not None:
             return self._given
         if self._own is None or self._own.closed or self._own.broken:
+            if self._depth:
+                # What follows would be committed by itself, without what the transaction has done.
+                raise Lost("the connection to the database was lost in a transaction; try again.")
             try:
                 self._own = psycopg.connect(
                     self._address, autocommit=True, application_name="equipoise"
@@ -241,8 +244,9 @@ class Session:
 
     @property
     def can_reconnect(self) -> bool:
-        """Whether a lost connection can be made again, which only its owner can do."""
-        return self._given is None
+        """Whether a lost connection can be made again: only by its owner, and only between transactions."""
+        with self.lock:
+            return self._given is None and not self._depth
 
 
 class _Stream(io.RawIOBase):
