@@ -25,8 +25,8 @@ def locate(address: str, options: Mapping[str, Any]) -> Source:
     server, ours = split(address)
     if not ours.get("table"):
         raise InputError(
-            f"the address of a table of PostgreSQL names it, as in {public(server)}"
-            f"{'&' if '?' in server else '?'}table=people, or table=schema.people."
+            "the address of a table of PostgreSQL names it, as in "
+            f"{table_address(public(address), 'people', _OURS)}, or table=schema.people."
         )
     key = tuple(name for name in ours.get("id", "").split(",") if name)
     found = {**options, "key": key} if key else dict(options)
@@ -35,19 +35,35 @@ def locate(address: str, options: Mapping[str, Any]) -> Source:
 
 def split(address: str) -> tuple[str, dict[str, str]]:
     """Split an address into that of the server, and the parameters that say which table is meant."""
-    before, _, after = address.partition("?")
-    if "://" not in before:
+    login, rest, after = _parts(address)
+    if not login:
         raise InputError(
             f"{public(address)} is no address of PostgreSQL; it begins with postgresql://, as in "
             "postgresql://user@host/database?table=people."
+        )
+    if _parts(public(address))[1] != rest:
+        raise InputError(
+            f"{public(address)} has a password or a database that can be misread; write @ in it as %40, and "
+            "/ as %2F."
         )
     given = parse_qsl(after, keep_blank_values=True)
     for name in _OURS:
         if sum(name == one for one, _ in given) > 1:
             raise InputError(f"{public(address)} has the parameter {name!r} twice; give one.")
     ours = {name: value for name, value in given if name in _OURS}
-    rest = urlencode([(n, v) for n, v in given if n not in _OURS], quote_via=quote)
-    return f"{before}?{rest}" if rest else before, ours
+    theirs = urlencode([(n, v) for n, v in given if n not in _OURS], quote_via=quote)
+    return f"{login}{rest}?{theirs}" if theirs else f"{login}{rest}", ours
+
+
+def _parts(address: str) -> tuple[str, str, str]:
+    """Split an address into scheme and login, server, and parameters, as the driver does.
+
+    The login ends at the first @, unless there is a / before. Everything else may be in a password.
+    """
+    found = re.match(r"[^:/?]*://(?:[^/@]*@)?", address)
+    login = found[0] if found else ""
+    rest, _, after = address[len(login) :].partition("?")
+    return login, rest, after
 
 
 def table_address(place: str, table: str, but: Collection[str] = ("table", "schema")) -> str:
@@ -56,10 +72,10 @@ def table_address(place: str, table: str, but: Collection[str] = ("table", "sche
     >>> table_address("postgresql://ann@host/db?schema=archive&sslmode=require", "archive.people")
     'postgresql://ann@host/db?sslmode=require&table=archive.people'
     """
-    before, _, after = place.partition("?")
+    login, rest, after = _parts(place)
     kept = [p for p in after.split("&") if p and p.partition("=")[0] not in but]
     named = f"table={quote(table, safe='.')}"
-    return f"{before}?{'&'.join([*kept, named])}"
+    return f"{login}{rest}?{'&'.join([*kept, named])}"
 
 
 def beside(address: str, ending: str) -> str:
