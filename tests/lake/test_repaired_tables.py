@@ -154,6 +154,16 @@ def test_the_rows_of_the_base_do_not_travel(database):
     engine.close()
 
 
+@pytest.mark.parametrize("name", ['public."Out.New"', '"public"."Out.New"', '"public".Out.New'])
+def test_each_part_of_a_new_name_may_be_quoted(database, name):
+    done = repair(database, out=name)
+    assert done.verification.ok
+    assert database.rows('public."Out.New"').total() == done.acquired.n_rows
+    assert database.rows('public."Out.New_ledger"').total() > 0
+    named = database.do("SELECT relname FROM pg_class WHERE relname ~ '\"'")
+    assert named == []
+
+
 def test_a_condition_chooses_the_rows_that_stay(database):
     done = repair(database, where="number < 100")
     assert done.acquired.as_planned
@@ -278,6 +288,7 @@ def test_tables_that_must_stay_are_refused_before_the_lake_is_looked_at(database
             "seen": "exists and is not a plain table",
             "nowhere.out": "has no schema 'nowhere'",
             "o" * 60: "longer than the 63 bytes",
+            'pub"lic.out': "is only partly quoted; quote the whole part",
         }.items():
             with pytest.raises(InputError, match=why):
                 repair(database, out=out)

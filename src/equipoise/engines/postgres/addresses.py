@@ -94,18 +94,44 @@ def beside(address: str, ending: str) -> str:
 def possible_names(name: str) -> list[tuple[str, str]]:
     """List what the name of a table may mean: a schema, which may be empty, and a name.
 
-    Names are written as they are, and may have points in them. They may also be quoted as in SQL.
+    Names are written as they are, and may have points in them. Each part may also be quoted as in SQL.
 
     >>> possible_names("archive.people"), possible_names('"My own"."a.b"')[-1]
     ([('', 'archive.people'), ('archive', 'people')], ('My own', 'a.b'))
+    >>> possible_names('public."People"')[-1]
+    ('public', 'People')
     """
     points = [i for i, sign in enumerate(name) if sign == "."]
     found = [("", name), *((name[:i], name[i + 1 :]) for i in points)]
-    part = r'"((?:[^"]|"")+)"'
-    if quoted := re.fullmatch(rf"(?:{part}\.)?{part}", name):
-        schema, table = (text.replace('""', '"') for text in quoted.groups(default=""))
-        found.append((schema, table))
-    return found
+    quoted = _quoted_name(name)
+    return found if quoted is None else [*found, quoted]
+
+
+def name_of_new(name: str) -> tuple[str, str]:
+    """Return the schema, which may be empty, and the name of a table that is to be made.
+
+    >>> name_of_new("archive.people"), name_of_new('"a ""b"" c"')
+    (('archive', 'people'), ('', 'a "b" c'))
+    """
+    if '"' in name and _quoted_name(name) is None:
+        raise InputError(
+            f"{name} is no name of a new table, since a part of it is only partly quoted; quote the whole part "
+            'as in SQL, as in public."People", and write a quotation mark in it twice.'
+        )
+    return possible_names(name)[-1]
+
+
+def _quoted_name(name: str) -> tuple[str, str] | None:
+    """Return schema and name if one of them is quoted, and nothing is quoted in part."""
+    part = r'"(?:[^"]|"")+"|[^"]+'
+    found = re.fullmatch(rf"(?:({part})\.)?({part})", name) if '"' in name else None
+    if found is None:
+        return None
+    schema, table = (
+        text[1:-1].replace('""', '"') if text.startswith('"') else text
+        for text in found.groups(default="")
+    )
+    return schema, table
 
 
 def public(address: str) -> str:
