@@ -186,6 +186,46 @@ def test_bases_of_files_and_of_other_databases_are_brought(database):
         assert far.acquired.after == done.acquired.after
 
 
+def test_a_base_is_the_table_that_its_own_address_means(database):
+    database.make("archive.people", COLUMNS, PEOPLE)
+    database.do("UPDATE public.people SET number = -1")  # of the same name, but not the base
+    base = f"{database.address}&options=-csearch_path%3Darchive&table=people"
+    done = eq.repair(base, "lake", database.table("out"), **ASKED)
+    assert done.verification.ok
+    assert set(PEOPLE) <= set(database.rows("public.out"))
+    assert done.acquired.n_rows == database.rows("public.out").total()
+    checked = database.do("SELECT 1 FROM pg_constraint WHERE conrelid = 'public.out'::regclass")
+    assert checked  # it was copied with its constraints
+    asked = {**ASKED, "sql": "SELECT people.* FROM people"}
+    plan = eq.plan(base, **asked, allow="delete", tolerance=0.01)
+    assert eq.apply(plan, to=base, pool=None, output=database.table("fewer")).as_planned
+    assert set(database.rows("public.fewer")) <= set(PEOPLE)
+
+
+POLICY = "CREATE POLICY few ON people FOR SELECT TO writer USING (number < 100)"
+
+
+@pytest.mark.parametrize(
+    "rights",
+    [
+        (),
+        (
+            "GRANT SELECT ON people TO writer",
+            "ALTER TABLE people ENABLE ROW LEVEL SECURITY",
+            POLICY,
+        ),
+    ],
+)
+def test_rows_that_the_writer_cannot_read_are_brought(database, rights):
+    database.do("DROP ROLE IF EXISTS writer", "CREATE ROLE writer LOGIN", *rights)
+    database.do("GRANT CREATE ON SCHEMA public TO writer")
+    out = database.table("out").replace("postgres:@", "writer:@")
+    done = eq.repair(database.table("people"), "lake", out, **ASKED)
+    assert done.verification.ok
+    assert set(PEOPLE) <= set(database.rows())
+    database.do("DROP OWNED BY writer", "DROP ROLE writer")
+
+
 # ------------------------------------------------------------------- what columns can hold
 
 
