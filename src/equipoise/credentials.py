@@ -7,10 +7,17 @@ from collections.abc import Iterable
 from urllib.parse import unquote, unquote_plus
 
 # A password may have any sign. It ends at the last @ before the parameters, which may have one, too.
-_LOGIN = r"(?P<scheme>[A-Za-z][\w+.-]*)://(?P<user>[^/?#:@\s]*)(?::(?P<password>{}))?@"
+# To PostgreSQL, all that stands before an @ is a login, unless a / comes first.
+_LOGIN = (
+    r"(?P<scheme>[A-Za-z][\w+.-]*)://(?P<user>(?:(?<=postgres://)|(?<=postgresql://))[^/:@\s]*|[^/?#:@\s]*)"
+    r"(?::(?P<password>{}))?@"
+)
 _USER = re.compile(_LOGIN.format(r"(?:(?![?&;][\w.-]+=).)*|.*"), re.DOTALL)
 _USER_IN_TEXT = re.compile(_LOGIN.format(r"(?:(?![?&;][\w.-]+=)\S)*|\S*|[^@\n]*"))
-_PORT = re.compile(r"\d*(?=[/?#\s])")
+_PORT = re.compile(r"\d*(?:[/#\s]|\?[\w.-]+=)")
+_PORTS_OF_POSTGRES = re.compile(r"(?:[\da-fA-F:.]*\]:?)?\d*(?:,[\w.-]+(?::\d*)?)*/[^?]*\?[\w.-]+=")
+"""A port, maybe of an address of version 6 or with other servers, and parameters that have the @."""
+
 _PART = r"[^=&;?#\s]*"
 _NAME = (
     rf"({_PART}(pass|pwd|secret|token|credential|signature){_PART}"
@@ -88,4 +95,9 @@ def _user_alone(match: re.Match[str]) -> str:
 
 def _is_port(match: re.Match[str]) -> bool:
     """Whether what looks like a password is a port and a path with an @, as in //host:80/a@b."""
-    return bool(_PORT.match(match["password"] or ""))
+    password = match["password"] or ""
+    if not match["scheme"].lower().startswith("postgres"):
+        return bool(_PORT.match(password))
+    after = match.string[match.end() :].split(maxsplit=1)
+    has_parameters_later = bool(after) and "?" in after[0]
+    return bool(_PORTS_OF_POSTGRES.match(password)) and not has_parameters_later

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from equipoise.cli.app import run
 from equipoise.engines.addresses import (
     SCHEMES,
+    beside,
     locator,
     scheme_of,
     scrubbed,
@@ -16,8 +17,10 @@ from equipoise.engines.addresses import (
     split,
     without_password,
 )
+from equipoise.engines.postgres._session import Session
 from equipoise.engines.sources import Source, locate
 from equipoise.errors import InputError
+from equipoise.progress import silent
 
 SECRET = "hunter2-very-secret"
 
@@ -65,6 +68,9 @@ def test_parameters_are_split_off():
     assert split("s3://bucket/what?.csv") == ("s3://bucket/what?.csv", {})
 
 
+SERVERS = ("h:1", "h:1,i:2", "h:1,i", "[::1]:5432", "[::1]", "h", "")
+
+
 @pytest.mark.parametrize(
     ("address", "shown"),
     [
@@ -81,6 +87,15 @@ def test_parameters_are_split_off():
         ("postgresql://h/db?keyspace=k&monkey=1", "postgresql://h/db?keyspace=k"),
         ("postgresql://ann:pw@host/db?options=a@b", "postgresql://ann@host/db?options=a@b"),
         ("postgresql://ann:p?x=1@host/db?table=t", "postgresql://ann@host/db?table=t"),
+        ("postgresql://ann:12?34@host/db?table=t", "postgresql://ann@host/db?table=t"),
+        ("postgresql://a?n:12@host/db?table=t", "postgresql://a?n@host/db?table=t"),
+        ("postgresql://ann:?12@host/db?table=t", "postgresql://ann@host/db?table=t"),
+        ("postgresql://ann:12/34@host?table=t", "postgresql://ann@host?table=t"),
+        ("postgresql://ann:12/?a=1@host/db?table=t", "postgresql://ann@host/db?table=t"),
+        ("postgresql://h:5432/db?user=ann@x&table=t", "postgresql://h:5432/db?user=ann@x&table=t"),
+        *((f"postgresql://{x}/d?user=a@x", f"postgresql://{x}/d?user=a@x") for x in SERVERS),
+        ("http://ann:12?34@host/a.csv", "http://host/a.csv"),
+        ("http://host:80?mail=a@b", "http://host:80?mail=a@b"),
         ("people.csv", "people.csv"),
     ],
 )
@@ -103,6 +118,49 @@ def test_no_sign_of_a_password_is_shown(password, value):
     said = f"connection to {address} failed: {password} or {value}"
     assert password not in scrubbed(said, [address])
     assert value not in scrubbed(said, [address])
+
+
+MARK = "774411"
+PIECES = [*"?:/#;&.%+12ax", "%40", "%3F", "%2F", "?a=1", "&b=2"]
+
+
+@given(
+    st.lists(st.sampled_from(PIECES), max_size=5),
+    st.lists(st.sampled_from(PIECES), max_size=5),
+    st.sampled_from(["", "/db", "/db?table=people", "/db?table=people&table=x", "?sslmode=prefer"]),
+)
+def test_no_password_of_postgres_is_shown(before, after, rest):
+    password = f"{''.join(before)}{MARK}{''.join(after)}"
+    assume("/" not in password or "=" not in password)  # or its end might be a parameter
+    address = f"postgresql://ann:{password}@host{rest}"
+    said = f"{without_password(address)} {scrubbed(f'no {address}: {password}', [address])}"
+    try:
+        source = locate(address)
+        assert source.table == "people"
+        said += f" {source.name} {source!r} {Session(source.address, silent).unopened(OSError(address))}"
+    except InputError as error:
+        said += f" {error}"
+    assert MARK not in said
+    assert "ann@host" in said
+
+
+@pytest.mark.parametrize("password", ["pa?ss", "12?34", "s3cret?", "top?secret", "a?b=c&d=e", ":x"])
+def test_addresses_of_postgres_are_split_as_the_driver_does(password):
+    conninfo = pytest.importorskip("psycopg.conninfo").conninfo_to_dict
+    address = f"postgresql://ann:{password}@host:5433/db?sslmode=prefer&table=people"
+    source = locate(address)
+    expected = {"user": "ann", "password": password, "host": "host", "port": "5433", "dbname": "db"}
+    assert conninfo(source.address) == {**expected, "sslmode": "prefer"}
+    assert source.table == "people"
+    assert beside(address, "_ledger") == address.replace("people", "people_ledger")
+
+
+@pytest.mark.parametrize("login", ["ann:p@ss@host", "ann:12/34@host", "ann:a/b?c@host"])
+def test_a_login_that_the_driver_would_misread_is_refused(login):
+    with pytest.raises(
+        InputError, match=r"^postgresql://ann@host/db.* misread; .*%40, and / as %2F"
+    ):
+        locate(f"postgresql://{login}/db?table=people")
 
 
 def test_a_source_never_shows_its_password():

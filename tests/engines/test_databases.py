@@ -24,6 +24,7 @@ import equipoise as eq
 import servers
 from equipoise.counts import CountRequest, Counts
 from equipoise.counts.columns import values_in
+from equipoise.engines.base import Part
 from equipoise.engines.duckdb import DuckDBEngine
 from equipoise.engines.memory import MemoryEngine
 from equipoise.engines.postgres import PostgresEngine
@@ -483,6 +484,43 @@ def test_a_connection_of_the_user_that_is_lost_is_not_replaced(people):
     own.close()
 
 
+@pytest.mark.parametrize("zone", ["SET TimeZone", "SET LOCAL TimeZone"])
+def test_a_transaction_of_the_user_keeps_its_settings(people, zone):
+    address, connection = people
+    with psycopg.connect(address.partition("&table")[0]) as own:
+        own.execute(
+            f"{zone} = 'Asia/Kolkata'; SET DateStyle = 'German'; SET extra_float_digits = 0; "
+            "SET standard_conforming_strings = off; SET client_encoding = 'LATIN1'".encode()
+        )
+
+        def settings() -> list[tuple[str, ...]]:
+            named = (
+                "name IN ('TimeZone', 'DateStyle', 'extra_float_digits', 'standard_conforming_strings', "
+                "'client_encoding', 'statement_timeout', 'transaction_isolation')"
+            )
+            query = (
+                f"SELECT name, current_setting(name) FROM pg_settings WHERE {named} ORDER BY name"
+            )
+            return own.execute(query.encode()).fetchall()
+
+        before = settings()
+        assert ("TimeZone", "Asia/Kolkata") in before
+        assert len(before) == 7
+        assert eq.count((own, "people"), **ASKED).n == 60
+        assert settings() == before
+        with pytest.raises(InputError, match="'sexx' not found"):
+            eq.count((own, "people"), sensitive_features=["sexx"], label="hired")
+        with pytest.raises(InputError, match="refused a query"):
+            eq.count((own, "people"), **ASKED, sql="SELECT 1 / 0 AS sex, hired FROM input")
+        assert settings() == before
+        own.commit()
+        kept = (
+            "Asia/Kolkata" if "LOCAL" not in zone else connection.info.parameter_status("TimeZone")
+        )
+        assert dict(settings())["TimeZone"] == kept
+        assert dict(settings())["DateStyle"] == dict(before)["DateStyle"]
+
+
 def test_a_query_that_takes_too_long_ends_with_a_sentence(people):
     address, _ = people
     limited = address.replace("&table", "&options=-c%20statement_timeout=200&table")
@@ -522,3 +560,37 @@ def test_a_table_is_made_whole_or_not_at_all(people):
     assert connection.execute("SELECT * FROM out ORDER BY number").fetchall() == before
     left = connection.execute("SELECT relname FROM pg_class WHERE relname ~ '^equipoise'")
     assert left.fetchall() == []
+
+
+def test_a_connection_lost_while_a_table_is_made_leaves_the_old_one(people, monkeypatch):
+    address, connection = people
+    connection.execute("CREATE TABLE out AS SELECT 1 AS old")
+    engine = PostgresEngine()
+    base, out = locate(address), locate(address.replace("table=people", "table=out"))
+    ends = []
+
+    def arrow(self, *query, arrow=Session.arrow):
+        if not ends:  # the next query is the first that notices
+            ends.append(self.execute("SELECT pg_backend_pid()"))
+            connection.execute("SELECT pg_terminate_backend(%s)", ends[0][0])
+        return arrow(self, *query)
+
+    monkeypatch.setattr(Session, "arrow", arrow)
+
+    def make() -> None:
+        with engine.creating(out, [Part(base)]):
+            with pytest.raises(eq.EquipoiseError, match="connection to the database was lost"):
+                engine.read(base)
+            with pytest.raises(eq.EquipoiseError, match="connection to the database was lost"):
+                engine.read(base)
+
+    with pytest.raises(eq.EquipoiseError, match="connection to the database was lost"):
+        make()
+    assert ends
+    assert connection.execute("SELECT * FROM out").fetchall() == [(1,)]
+    left = connection.execute("SELECT relname FROM pg_class WHERE relname ~ '^equipoise'")
+    assert left.fetchall() == []
+    ends.clear()
+    assert engine.read(base).num_rows == 60  # which is tried again outside of a transaction
+    assert ends
+    engine.close()

@@ -154,6 +154,16 @@ def test_the_rows_of_the_base_do_not_travel(database):
     engine.close()
 
 
+@pytest.mark.parametrize("name", ['public."Out.New"', '"public"."Out.New"', '"public".Out.New'])
+def test_each_part_of_a_new_name_may_be_quoted(database, name):
+    done = repair(database, out=name)
+    assert done.verification.ok
+    assert database.rows('public."Out.New"').total() == done.acquired.n_rows
+    assert database.rows('public."Out.New_ledger"').total() > 0
+    named = database.do("SELECT relname FROM pg_class WHERE relname ~ '\"'")
+    assert named == []
+
+
 def test_a_condition_chooses_the_rows_that_stay(database):
     done = repair(database, where="number < 100")
     assert done.acquired.as_planned
@@ -174,6 +184,46 @@ def test_bases_of_files_and_of_other_databases_are_brought(database):
         assert far.verification.ok
         assert {sex for _, sex, _ in other.rows()} == {"Female", "Male"}
         assert far.acquired.after == done.acquired.after
+
+
+def test_a_base_is_the_table_that_its_own_address_means(database):
+    database.make("archive.people", COLUMNS, PEOPLE)
+    database.do("UPDATE public.people SET number = -1")  # of the same name, but not the base
+    base = f"{database.address}&options=-csearch_path%3Darchive&table=people"
+    done = eq.repair(base, "lake", database.table("out"), **ASKED)
+    assert done.verification.ok
+    assert set(PEOPLE) <= set(database.rows("public.out"))
+    assert done.acquired.n_rows == database.rows("public.out").total()
+    checked = database.do("SELECT 1 FROM pg_constraint WHERE conrelid = 'public.out'::regclass")
+    assert checked  # it was copied with its constraints
+    asked = {**ASKED, "sql": "SELECT people.* FROM people"}
+    plan = eq.plan(base, **asked, allow="delete", tolerance=0.01)
+    assert eq.apply(plan, to=base, pool=None, output=database.table("fewer")).as_planned
+    assert set(database.rows("public.fewer")) <= set(PEOPLE)
+
+
+POLICY = "CREATE POLICY few ON people FOR SELECT TO writer USING (number < 100)"
+
+
+@pytest.mark.parametrize(
+    "rights",
+    [
+        (),
+        (
+            "GRANT SELECT ON people TO writer",
+            "ALTER TABLE people ENABLE ROW LEVEL SECURITY",
+            POLICY,
+        ),
+    ],
+)
+def test_rows_that_the_writer_cannot_read_are_brought(database, rights):
+    database.do("DROP ROLE IF EXISTS writer", "CREATE ROLE writer LOGIN", *rights)
+    database.do("GRANT CREATE ON SCHEMA public TO writer")
+    out = database.table("out").replace("postgres:@", "writer:@")
+    done = eq.repair(database.table("people"), "lake", out, **ASKED)
+    assert done.verification.ok
+    assert set(PEOPLE) <= set(database.rows())
+    database.do("DROP OWNED BY writer", "DROP ROLE writer")
 
 
 # ------------------------------------------------------------------- what columns can hold
@@ -278,6 +328,7 @@ def test_tables_that_must_stay_are_refused_before_the_lake_is_looked_at(database
             "seen": "exists and is not a plain table",
             "nowhere.out": "has no schema 'nowhere'",
             "o" * 60: "longer than the 63 bytes",
+            'pub"lic.out': "is only partly quoted; quote the whole part",
         }.items():
             with pytest.raises(InputError, match=why):
                 repair(database, out=out)

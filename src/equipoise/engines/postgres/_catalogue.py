@@ -53,6 +53,20 @@ def table_text(session: Session, source: Source) -> str:
     )
 
 
+_WHOLE = """
+    SELECT pg_postmaster_start_time()::text, current_database(), c.oid FROM pg_class AS c
+    WHERE c.oid = %s AND c.relkind IN ('r', 'p', 'm') AND has_schema_privilege(c.relnamespace, 'USAGE')
+    AND has_table_privilege(c.oid, 'SELECT') AND NOT row_security_active(c.oid)
+"""
+
+
+def whole_table(session: Session, number: int) -> tuple[str, str, int] | None:
+    """Return server, database and number of a stored table; None if not every row of it can be read."""
+    for server, database, known in session.lines(_WHOLE, number):
+        return server, database, known
+    return None
+
+
 # Tables that inherit from another have indexes of their own; partitions share those of the whole.
 _UNIQUE = """
     WITH named AS (

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from equipoise.engines.base import Column, Identity
 from equipoise.engines.postgres._dialect import DIALECT
 from equipoise.engines.postgres._session import Session
-from equipoise.engines.postgres.addresses import possible_names
+from equipoise.engines.postgres.addresses import name_of_new
 from equipoise.engines.sources import Source
 from equipoise.engines.sql import canonical_row, key_text, mark_of
 from equipoise.errors import InputError
@@ -110,7 +110,7 @@ def _text(schema: str, name: str) -> str:
 
 def split_name(session: Session, name: str) -> tuple[str, str]:
     """Split the name of a table that need not exist into its schema and its own name."""
-    schema, table = possible_names(name)[-1]
+    schema, table = name_of_new(name)
     if schema:
         return schema, table
     ((current,),) = session.execute("SELECT current_schema()")

@@ -26,6 +26,7 @@ from equipoise.engines.postgres._catalogue import (
     loose_collations,
     other_types,
     table_text,
+    whole_table,
 )
 from equipoise.engines.postgres._creation import (
     NewTable,
@@ -52,7 +53,7 @@ V = TypeVar("V", bound=Callable[..., Any])
 
 
 def _retried(verb: V) -> V:
-    """Repeat a verb that only reads, once, if the connection was lost."""
+    """Repeat a verb that only reads, once, if the connection was lost; but not a part of a transaction."""
 
     @functools.wraps(verb)
     def tried(self: PostgresEngine, source: Source, *args: Any, **options: Any) -> Any:
@@ -120,7 +121,9 @@ class PostgresEngine(Database):
 
     def table_text(self, source: Source) -> str:
         """Return the quoted name of a table; refuse one that does not exist or cannot be read."""
-        return table_text(self.session(source), source)
+        session = self.session(source)
+        with session.transaction():
+            return table_text(session, source)
 
     def _guarantees_key(self, source: Source) -> bool:
         """Whether an index of the table keeps the columns of its key unique, none of which can be null."""
@@ -196,12 +199,23 @@ class PostgresEngine(Database):
         return super().fetch(source, places)
 
     def is_near(self, target: Source, source: Source) -> bool:
-        """Whether a source is in the same database as a table; one of an open transaction is by itself."""
+        """Whether the connection of a table sees the same rows of a source as the source's own one.
+
+        A table of an open transaction is by itself. A query or a view may mean something else to another
+        connection, whose user and search path may differ.
+        """
         if source.kind == "frame" or self.session(target) is self.session(source):
             return True
         if target.data is not None or source.data is not None:
             return False
-        return self.database_of(target) == self.database_of(source)
+        if source.sql is not None or source.query is not None:
+            return False
+        own, near = self.session(source), self.session(target)
+        with own.transaction():
+            ((number,),) = own.lines("SELECT %s::regclass::oid", table_text(own, source))
+            seen = whole_table(own, number)
+        with near.transaction():
+            return seen is not None and whole_table(near, number) == seen
 
     def database_of(self, source: Source) -> tuple[Any, ...]:
         """Name the server and the database of a source, however they are addressed."""
@@ -322,7 +336,8 @@ class PostgresEngine(Database):
     @contextlib.contextmanager
     def _input(self, session: Session, source: Source) -> Iterator[str]:
         if source.kind == "postgres":
-            yield table_text(session, source) if source.query is None else f"({source.query})"
+            # Its own session knows which table is meant; another one may find another of its name.
+            yield self.table_text(source) if source.query is None else f"({source.query})"
             return
         with self._uploaded(session, source.data, source.name) as name:
             yield name
@@ -374,7 +389,7 @@ class PostgresEngine(Database):
         try:
             yield table
         finally:
-            with contextlib.suppress(psycopg.Error):  # a failed transaction drops it anyway
+            with contextlib.suppress(psycopg.Error, Lost):  # a failed transaction drops it anyway
                 session.execute(f"DROP TABLE IF EXISTS {table}")
 
 

@@ -32,6 +32,12 @@ _SETTINGS = (
     f"SELECT set_config('statement_timeout', '{_SECONDS}s', true) "
     "WHERE current_setting('statement_timeout') = '0'"
 )
+_SET = (
+    *("TimeZone", "DateStyle", "extra_float_digits", "standard_conforming_strings"),
+    *("client_encoding", "statement_timeout"),
+)
+"""What is set for a transaction; in one of the user's it is set back."""
+
 _LOST = (
     errors.AdminShutdown,
     errors.CrashShutdown,
@@ -71,10 +77,13 @@ class Session:
 
     @property
     def connection(self) -> psycopg.Connection[Any]:
-        """The connection, made when it is first used, and again if it was lost."""
+        """The connection, made when it is first used, and again if it was lost, but not in a transaction."""
         if self._given is not None:
             return self._given
         if self._own is None or self._own.closed or self._own.broken:
+            if self._depth:
+                # What follows would be committed by itself, without what the transaction has done.
+                raise Lost("the connection to the database was lost in a transaction; try again.")
             try:
                 self._own = psycopg.connect(
                     self._address, autocommit=True, application_name="equipoise"
@@ -96,7 +105,7 @@ class Session:
     def transaction(self, *, read_only: bool = True) -> Iterator[None]:
         """Work in one transaction that sees one state of the database.
 
-        A transaction that the user has begun is used as it is.
+        A transaction that the user has begun is used as it is, and keeps its settings.
         """
         with self.lock:
             if self._depth:
@@ -110,12 +119,23 @@ class Session:
                     if idle:
                         mode = "READ ONLY" if read_only else "READ WRITE"
                         self.execute(f"SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, {mode}")
-                    self.execute(_SETTINGS)
-                    yield
+                    with contextlib.nullcontext() if idle else self._set_back():
+                        self.execute(_SETTINGS)
+                        yield
             except psycopg.Error as error:
                 raise self.explained(error) from None
             finally:
                 self._depth -= 1
+
+    @contextlib.contextmanager
+    def _set_back(self) -> Iterator[None]:
+        """Set the settings of the user's transaction back, in which they would outlive a savepoint."""
+        before = self.lines(
+            "SELECT name, current_setting(name) FROM unnest(%s::text[]) AS name", list(_SET)
+        )
+        yield  # after an error the savepoint is rolled back, and they with it
+        for name, value in before:
+            self.lines("SELECT set_config(%s, %s, true)", name, value)
 
     # ------------------------------------------------------------------ queries
 
@@ -241,8 +261,9 @@ class Session:
 
     @property
     def can_reconnect(self) -> bool:
-        """Whether a lost connection can be made again, which only its owner can do."""
-        return self._given is None
+        """Whether a lost connection can be made again: only by its owner, and only between transactions."""
+        with self.lock:
+            return self._given is None and not self._depth
 
 
 class _Stream(io.RawIOBase):
