@@ -18,6 +18,8 @@ from equipoise.counts import CountRequest
 from equipoise.engines.base import Part
 from equipoise.engines.sources import locate
 from equipoise.engines.spark import SparkEngine
+from equipoise.engines.spark._errors import UNTOUCHED, Interrupted
+from equipoise.errors import InputError
 
 pytestmark = pytest.mark.spark
 
@@ -120,6 +122,77 @@ def test_workers_that_end_again_and_again_while_a_table_is_made(session):
     # Nor are there files that would be in the way of the next try.
     session.sql("CREATE TABLE faults.half AS SELECT 1 AS one")
     session.sql("DROP TABLE faults.half")
+
+
+PEOPLE = [Part(locate("spark:faults.people"))]
+
+
+def tables_of(session) -> list[str]:
+    return sorted(table.name for table in session.catalog.listTables("faults"))
+
+
+def test_a_table_that_another_run_made_in_the_meantime_stays(session):
+    engine, target = SparkEngine(session), locate("spark:faults.shared")
+    before = tables_of(session)
+    with (
+        pytest.raises(eq.EquipoiseError, match="shared exists already"),
+        engine.creating(target, PEOPLE),
+        engine.creating(target, [*PEOPLE, *PEOPLE]) as first,
+    ):
+        assert engine.counts(first.source, REQUEST).n == 2 * ROWS
+    assert tables_of(session) == sorted([*before, "shared"])
+    assert session.table("faults.shared").count() == 2 * ROWS
+    session.sql("DROP TABLE faults.shared")
+
+
+def test_rows_to_remove_that_are_gone_in_the_meantime(session):
+    engine, before = SparkEngine(session), tables_of(session)
+    gone = Part(locate("spark:faults.people?id=number"), without=["3", str(ROWS)])
+    with (
+        pytest.raises(InputError, match=r"people.* has changed since .*; nothing was written"),
+        engine.creating(locate("spark:faults.fewer"), [gone]),
+    ):
+        pytest.fail("rows that are gone were not missed")
+    with pytest.raises(InputError, match="has changed since"):
+        engine.part_rows(gone)
+    assert tables_of(session) == before
+
+
+def test_a_catalog_that_cannot_rename_tables(session, monkeypatch):
+    engine, target, run = SparkEngine(session), locate("spark:faults.copied"), SparkEngine._run
+    before = tables_of(session)
+
+    def refuse(self, source, statement, title):
+        if statement.startswith("ALTER"):
+            raise InputError("Cannot rename tables.")
+        run(self, source, statement, title)
+
+    monkeypatch.setattr(SparkEngine, "_run", refuse)
+    with engine.creating(target, PEOPLE, "a copy"):
+        pass
+    assert session.table("faults.copied").count() == ROWS
+    assert session.catalog.getTable("faults.copied").description == "a copy"
+    session.sql("DROP TABLE faults.copied")
+    assert tables_of(session) == before
+
+
+class Dead:
+    """A session that has ended after it made a table, so that it cannot drop it."""
+
+    def sql(self, statement):
+        assert statement.startswith("DROP TABLE IF EXISTS `out_equipoise_1`")
+        raise ConnectionError
+
+
+@pytest.mark.parametrize(
+    "error", [Interrupted(f"lost; {UNTOUCHED}; try again."), InputError("No."), OSError()]
+)
+def test_a_table_that_cannot_be_dropped_is_named(error):
+    with pytest.raises(type(error)) as told, SparkEngine(Dead())._dropping("`out_equipoise_1`"):
+        raise error
+    said = str(told.value) + "".join(getattr(told.value, "__notes__", ()))
+    assert "the table `out_equipoise_1` may be left, and can be dropped" in said
+    assert UNTOUCHED not in said
 
 
 def test_jobs_that_somebody_cancels(session):

@@ -9,16 +9,20 @@ from collections import Counter
 from pathlib import Path
 
 import psycopg
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import equipoise as eq
 import servers
 from equipoise.cli.app import run
+from equipoise.engines.base import Part
 from equipoise.engines.routing import Routing, shared_engine
 from equipoise.engines.sources import locate
 from equipoise.errors import InputError
 from equipoise.lake.repair.acquire import acquire
 from equipoise.lake.repair.ledger import ledger_table, read_ledger
+from equipoise.lake.repair.output import put_together
 from lakes import planned, write
 
 pytestmark = pytest.mark.slow  # each is a whole repair
@@ -268,6 +272,46 @@ def test_the_database_numbers_and_completes_added_rows(database):
     assert sorted(sequences) == [("out_number_seq",), ("out_other_seq",)]
 
 
+def test_columns_that_must_have_a_value_get_their_default(database):
+    database.do(
+        "ALTER TABLE people ADD COLUMN town text NOT NULL DEFAULT 'Zug', ADD COLUMN desk text NOT NULL DEFAULT 'none'",
+        "UPDATE people SET town = 'Bern', desk = 'd' || number",
+    )
+    with_town = [(*row, "Rome" if row[0] % 5 else "") for row in MORE[:90]]
+    write("lake/more.csv", (*HEADER, "town"), with_town)  # some values are missing
+    write("lake/others.csv", HEADER, MORE[90:])  # all are
+    done = repair(database, max_share_per_source=0.6)
+    assert done.acquired.lost == {}
+    assert len(done.acquired.shares) == 2
+    found = database.do("SELECT number, town, desk FROM out WHERE number >= 1000")
+    assert len(found) == done.acquired.added
+    rome = {row[0] for row in with_town if row[-1]}
+    assert all((town == "Rome") == (number in rome) for number, town, _ in found)
+    assert {town for _, town, _ in found} == {"Rome", "Zug"}
+    assert {desk for *_, desk in found} == {"none"}
+    assert any(number < 1090 and town == "Zug" for number, town, _ in found)
+    again = eq.Lake("lake").replay(database.table("out_ledger"), repaired=database.table("out"))
+    assert again.ok, again.text()
+
+
+def test_columns_that_the_database_computes_are_not_those_of_the_sources(database):
+    database.do(
+        "ALTER TABLE people ADD COLUMN pay int, ADD COLUMN double int GENERATED ALWAYS AS (pay * 2) STORED",
+        "UPDATE people SET pay = number",
+    )
+    rows = [(*row, row[0] if row[0] % 3 else "", row[0] + 7) for row in MORE]
+    write("lake/more.csv", (*HEADER, "pay", "double"), rows)
+    done = repair(database)
+    assert done.verification.ok, done.verification.text()
+    assert done.acquired.lost == {}
+    assert done.acquired.numbered == ()
+    found = database.do("SELECT pay, double FROM out WHERE number >= 1000")
+    assert None in {pay for pay, _ in found}
+    assert all(double == (pay and 2 * pay) for pay, double in found)
+    again = eq.Lake("lake").replay(database.table("out_ledger"), repaired=database.table("out"))
+    assert again.ok, again.text()
+
+
 def test_numbers_of_any_scale_are_not_rounded(database):
     database.do(
         "ALTER TABLE people ADD COLUMN share numeric", "UPDATE people SET share = 0.25 * number"
@@ -279,6 +323,26 @@ def test_numbers_of_any_scale_are_not_rounded(database):
     found = dict(database.do("SELECT number, share::text FROM out WHERE number >= 1000"))
     assert len(found) == done.added > 0
     assert found.items() <= shares.items()
+
+
+def test_numbers_of_any_scale_are_verified_where_they_are_texts(database):
+    database.do(
+        "ALTER TABLE people ADD COLUMN share numeric",
+        "UPDATE people SET share = (number - 60) / 7::numeric(40, 30)",
+    )
+    shares = [f"{number - 1100}.123456789012345678901" for number, *_ in MORE]
+    rows = [(*row, share) for row, share in zip(MORE, shares, strict=True)]
+    write("lake/more.csv", (*HEADER, "share"), rows)
+    done = eq.repair(database.table("people"), "lake", "out.parquet", **ASKED)
+    assert done.verification.ok, done.verification.text()
+    written = pq.read_table("out.parquet")
+    assert any(len(text) > 30 for text in written["share"].to_pylist())
+    texts = [t.replace("14285714", "14285715") for t in written["share"].to_pylist()]
+    changed = written.set_column(3, "share", pa.array(texts))
+    pq.write_table(changed, "out.parquet")
+    files = {"plan": "out.parquet.plan.json", "ledger": "out.parquet.ledger.parquet"}
+    found = eq.verify("out.parquet", base=database.table("people"), **files)
+    assert not found.ok
 
 
 def test_hashes_of_the_ledger_are_those_of_the_written_rows(database):
@@ -401,6 +465,31 @@ def test_a_failure_after_the_rows_were_written_leaves_nothing(database, monkeypa
     assert database.left() == []
 
 
+@pytest.mark.parametrize(
+    "change",
+    ["INSERT INTO people VALUES (500, 'Male', 'no')", "DELETE FROM people WHERE number = 1"],
+)
+@pytest.mark.parametrize("to", ["a file", "a table"])
+def test_a_base_that_changes_in_the_meantime(database, monkeypatch, change, to):
+    def changed(*given):
+        database.do(change)
+        return put_together(*given)
+
+    monkeypatch.setattr("equipoise.lake.repair.acquire.put_together", changed)
+    out = "out.csv" if to == "a file" else database.table("out")
+    with pytest.raises(InputError, match=r"people has changed since .*; nothing was written"):
+        eq.repair(database.table("people"), "lake", out, **ASKED)
+    assert database.left() == []
+
+
+def test_rows_to_remove_that_are_gone_in_the_meantime(database):
+    engine = shared_engine().engine_of(locate(database.table("people")))
+    gone = Part(locate(database.table("people", "&id=number")), without=["3", "500"])
+    database.do("ALTER TABLE people ADD PRIMARY KEY (number)")
+    with pytest.raises(InputError, match=r"people.* has changed since .*; nothing was written"):
+        engine.part_rows(gone)
+
+
 def test_no_password_is_shown_or_written(database, capsys):
     address = database.address.replace("://postgres:@", "://postgres@")
     secret = address.replace("://postgres@", "://postgres:hunter2@")
@@ -439,6 +528,10 @@ def in_spark():
         session.sql(f"DROP DATABASE {schema} CASCADE")
 
 
+def stored(session, schema):
+    return sorted(t.name for t in session.catalog.listTables(schema) if not t.isTemporary)
+
+
 @pytest.mark.spark
 def test_a_repair_inside_of_spark_and_what_it_refuses(monkeypatch):
     with in_spark() as (session, schema):
@@ -467,7 +560,6 @@ def test_a_repair_inside_of_spark_and_what_it_refuses(monkeypatch):
 @pytest.mark.spark
 @pytest.mark.parametrize("error", [KeyboardInterrupt, OSError])
 def test_a_failure_in_spark_leaves_nothing(error):
-    from equipoise.engines.base import Part
     from equipoise.lake.repair.destinations import TableDestination
 
     with in_spark() as (session, schema):
@@ -479,15 +571,15 @@ def test_a_failure_in_spark_leaves_nothing(error):
         def write_and_fail():
             with (
                 contextlib.ExitStack() as stack,
-                place.writing(base, 0, added, shared_engine()) as written,
+                place.writing(base, len(FEW), added, shared_engine()) as written,
             ):
-                assert session.table(f"{schema}.out").count() == len(FEW) + len(MORE)
+                assert session.table(written.source.table).count() == len(FEW) + len(MORE)
                 assert len(set(written.md5s)) == len(MORE)
                 listed = TableDestination(locate(f"spark:{schema}.out_ledger"))
                 listed.listing(stack, shared_engine())(ledger_table([], {}))
-                assert session.catalog.tableExists(f"{schema}.out_ledger")
+                assert len(stored(session, schema)) == 4
                 raise error
 
         with pytest.raises(error):
             write_and_fail()
-        assert sorted(t.name for t in session.catalog.listTables(schema)) == ["more", "people"]
+        assert stored(session, schema) == ["more", "people"]

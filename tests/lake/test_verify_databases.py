@@ -610,12 +610,18 @@ def require_meanings(database):
         "-0.0",
         "x",
         "1.50",
+        "-007.250",
+        "5.",
+        f"0.{'3' * 30}0",
+        f"{'9' * 30}.10",
+        "-0",
+        "+00.0",
         None,
     ]
     database.put("texts", pa.table({"x": pa.array(texts, pa.string())}))
     engine = shared_engine()
     there, here = locate(database.address("texts")), locate(pa.table({"x": texts}))
-    for other in ("BIGINT", "DOUBLE", "FLOAT", "DECIMAL(9,2)", "VARCHAR", "DATE"):
+    for other in ("BIGINT", "DOUBLE", "FLOAT", "DECIMAL", "DECIMAL(9,2)", "VARCHAR", "DATE"):
         view = ComparedRows(RowComparison((Column("x", "VARCHAR"),), {"x": other}))
         found = [
             Counter(engine.read(replace(source, view=view))["compared"].to_pylist())

@@ -57,6 +57,11 @@ class Part:
     database that numbers the rows of its table numbers these, too."""
 
 
+def has_changed(source: Source, since: str) -> InputError:
+    """Return the error that a table has changed while it was worked on."""
+    return InputError(f"{source.name} has changed since {since}; nothing was written. Try again.")
+
+
 MADE = "Made by Equipoise"
 """How the comment on a table begins that was made for a result, which is no source of others."""
 
@@ -74,6 +79,9 @@ class MadeTable:
 
     numbered: tuple[str, ...] = ()
     """Columns in which the database numbered the rows of other tables."""
+
+    generated: tuple[str, ...] = ()
+    """Columns that the database computes of the others."""
 
 
 class Middle(NamedTuple):

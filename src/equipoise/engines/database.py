@@ -30,6 +30,7 @@ from equipoise.engines.base import (
     MadeTable,
     Middle,
     Part,
+    has_changed,
     require_choice,
     require_columns,
     require_names,
@@ -177,9 +178,17 @@ class Database(Filtering):
             return self.read(part.source)
         with self._opened(part.source) as (table, columns):
             known = Identity(key=tuple(part.source.key))
+            all_rows = self._number_of_rows(part.source, table)
             with self._registered(departed(part.without, known)) as name:
                 query = sql.rows_without(self.dialect, table, columns, name, known)
-                return self._arrow(part.source, query, "reading rows")
+                rows = self._arrow(part.source, query, "reading rows")
+        if len(rows) != all_rows - len(part.without):
+            raise has_changed(part.source, "the rows to remove were chosen")
+        return rows
+
+    def _number_of_rows(self, source: Source, table: str) -> int:
+        query = f"SELECT count(*) AS n FROM {table} AS input"
+        return int(self._arrow(source, query, f"counting {source.name}")["n"][0].as_py())
 
     def write(
         self,

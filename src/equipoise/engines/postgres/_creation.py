@@ -25,7 +25,7 @@ _COLUMNS = (
     "SELECT a.attname, format_type(a.atttypid, a.atttypmod), a.attgenerated <> '', "
     "pg_get_expr(d.adbin, d.adrelid), CASE WHEN t.typtype = 'e' THEN 'enum' "
     "WHEN a.atttypid IN (1042, 1043) AND a.atttypmod > 0 THEN 'length' "
-    "WHEN a.atttypid = 2950 THEN 'uuid' ELSE '' END, a.atttypmod - 4 "
+    "WHEN a.atttypid = 2950 THEN 'uuid' ELSE '' END, a.atttypmod - 4, a.attnotnull "
     "FROM pg_attribute AS a JOIN pg_type AS t ON t.oid = a.atttypid "
     "LEFT JOIN pg_attrdef AS d ON d.adrelid = a.attrelid AND d.adnum = a.attnum "
     "WHERE a.attrelid = %s::regclass AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum"
@@ -55,6 +55,8 @@ class NewColumn(NamedTuple):
 
     limit: str
     length: int
+    is_required: bool
+    """Whether it cannot be null."""
 
     @property
     def text(self) -> str:
@@ -62,17 +64,36 @@ class NewColumn(NamedTuple):
         return DIALECT.identifier(self.name)
 
     def taken(self, *, foreign: bool) -> str:
-        """Write a value that was sent; one of another table is null if the column cannot hold it."""
-        cast = f"CAST({self.text} AS {self.type})"
-        fits = {
+        """Write a value that was sent.
+
+        One of another table is null if the column cannot hold it. If it is missing, and the column must
+        have a value, it is the default, whatever other rows have.
+        """
+        if not foreign:
+            return self._sent
+        value = f"CASE WHEN {self._fits} THEN {self._cast} END" if self._fits else self._sent
+        if self.is_required and self.default:
+            filled = f"CAST({self.default} AS {self.type})"
+            return f"CASE WHEN {self.text} IS NULL THEN {filled} ELSE {value} END"
+        return value
+
+    @property
+    def _sent(self) -> str:
+        # Only what is not cast is refused if it is too long; a cast would shorten it.
+        return self.text if self.limit == "length" else self._cast
+
+    @property
+    def _cast(self) -> str:
+        return f"CAST({self.text} AS {self.type})"
+
+    @property
+    def _fits(self) -> str | None:
+        """Whether the column can hold a value, if not all values are refused that it cannot."""
+        return {
             "enum": f"{self.text} = ANY (enum_range(NULL::{self.type})::text[])",
             "length": f"length({self.text}) <= {self.length}",
             "uuid": f"{self.text} ~* '^[0-9a-f]{{8}}(-[0-9a-f]{{4}}){{3}}-[0-9a-f]{{12}}$'",
         }.get(self.limit)
-        if fits and foreign:
-            return f"CASE WHEN {fits} THEN {cast} END"
-        # Only what is not cast is refused if it is too long; a cast would shorten it.
-        return self.text if self.limit == "length" else cast
 
 
 class NewTable(NamedTuple):

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from equipoise.counts import CountRequest, Counts
 from equipoise.engines import sql
-from equipoise.engines.base import Column, Identity, MadeTable, Middle, Part
+from equipoise.engines.base import Column, Identity, MadeTable, Middle, Part, has_changed
 from equipoise.engines.choices import departed, rows_but
 from equipoise.engines.column_names import refuse_duplicates
 from equipoise.engines.column_types import collated_type
@@ -252,7 +252,10 @@ class PostgresEngine(Database):
                 for part in parts:
                     stage = self._insert(session, new, part, written)
                 numbered = tuple(new.counters) if parts[-1].foreign else ()
-                yield MadeTable(written, lambda: self._staged(session, written, stage), numbered)
+                generated = tuple(c.name for c in new.columns if c.is_generated)
+                yield MadeTable(
+                    written, lambda: self._staged(session, written, stage), numbered, generated
+                )
                 put_in_place(session, new, comment)
 
     def _insert(self, session: Session, new: NewTable, part: Part, written: Source) -> str:
@@ -288,10 +291,7 @@ class PostgresEngine(Database):
         known = Identity(key=tuple(part.source.key))
         gone = inline_table(departed(part.without, known))
         if delete_rows(session, new, columns, shown, gone, known) != len(part.without):
-            raise InputError(
-                f"{part.source.name} has changed since the rows to remove were chosen; nothing was written. "
-                "Try again."
-            )
+            raise has_changed(part.source, "the rows to remove were chosen")
 
     def _staged(self, session: Session, written: Source, stage: str) -> pa.Table:
         """Return the rows of a table of those that were sent, in their order, with their md5."""

@@ -53,7 +53,8 @@ _NUMBERED = (
 )
 _ADVICE: Mapping[type[Exception], str] = {
     errors.UniqueViolation: _NUMBERED,
-    errors.NotNullViolation: f"{_NUMBERED} Any other column can have a default.",
+    errors.NotNullViolation: f"{_NUMBERED} Give any other column a default, which added rows without a value "
+    "then get, or leave out the tables whose values it cannot hold.",
     errors.CheckViolation: "Leave out the tables that such rows come from.",
 }
 

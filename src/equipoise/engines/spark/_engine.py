@@ -11,11 +11,8 @@ import sys
 import threading
 import uuid
 import warnings
-import weakref
-import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 import pyarrow as pa
@@ -23,7 +20,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from equipoise.engines import sql
-from equipoise.engines.base import MADE, Column, Identity, MadeTable, Part
+from equipoise.engines.base import MADE, Column, Identity, MadeTable, Part, has_changed
 from equipoise.engines.choices import departed, rows_but
 from equipoise.engines.column_names import refuse_duplicates
 from equipoise.engines.column_types import family
@@ -31,18 +28,18 @@ from equipoise.engines.database import Database, require_comparable
 from equipoise.engines.profiling import Profile
 from equipoise.engines.sources import Source
 from equipoise.engines.spark._dialect import DIALECT
-from equipoise.engines.spark._errors import explained, reason
+from equipoise.engines.spark._errors import UNTOUCHED, explained, reason
 from equipoise.engines.spark._profiles import profile_frame
-from equipoise.engines.spark._spreading import spread
+from equipoise.engines.spark._spreading import ship_package, spread
 from equipoise.engines.spark._types import common_type, in_utc, plain_columns
 from equipoise.errors import (
+    EquipoiseError,
     InputError,
     SourceNotFound,
     Unsupported,
     did_you_mean,
 )
 from equipoise.progress import Reporter, silent, watched
-from equipoise.scratch import ScratchFolder, make_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -173,22 +170,70 @@ class SparkEngine(Database):
     def creating(
         self, target: Source, parts: Sequence[Part], comment: str = ""
     ) -> Iterator[MadeTable]:
-        """Make a table that does not exist yet; see :class:`~equipoise.engines.base.Engine`."""
-        name = ".".join(map(DIALECT.identifier, _parts(target.table or "")))
+        """Make a table that does not exist yet; see :class:`~equipoise.engines.base.Engine`.
+
+        Its name is its own until it is whole, so that nothing which another run writes to the same
+        table is overwritten or dropped.
+        """
         self.require_free(target)
+        own = _parts(target.table or "")
+        name = _text([*own[:-1], f"{own[-1]}_equipoise_{uuid.uuid4().hex}"])
+        said = f" COMMENT {_quoted(comment)}" if comment else ""
         with contextlib.ExitStack() as stack:
+            stack.enter_context(self._dropping(name))
             stack.enter_context(self._explaining(target))
             columns, texts = self._texts(stack, parts)
             names = ", ".join(DIALECT.identifier(c.name) for c in columns)
             rows = " UNION ALL ".join(f"SELECT {names} FROM {text} AS typed" for text in texts)
-            said = f" COMMENT {_quoted(comment)}" if comment else ""
-            written = replace(target, data=None)
+            written = replace(target, data=None, table=name)
+            self._run(target, f"CREATE TABLE {name}{said} AS {rows}", f"writing {target.name}")
+            self._require_whole(written, parts)
+            yield MadeTable(written, lambda: self._made(written, texts[-1], columns))
+            self._put_in_place(name, target, said)
+
+    def _require_whole(self, written: Source, parts: Sequence[Part]) -> None:
+        """Refuse a table in which rows were to be left out that its source no longer has."""
+        fewer = [part.source for part in parts if part.without and part.source.kind != "frame"]
+        if fewer and self._number_of_rows(written, written.table or "") != sum(
+            map(self._rows_left, parts)
+        ):
+            raise has_changed(fewer[0], "the rows to remove were chosen")
+
+    def _rows_left(self, part: Part) -> int:
+        if part.source.kind == "frame":
+            return len(part.source.data) - len(part.without)
+        with self._opened(part.source) as (table, _):
+            return self._number_of_rows(part.source, table) - len(part.without)
+
+    def _put_in_place(self, name: str, target: Source, said: str) -> None:
+        """Give a whole table its name, which another run may have taken in the meantime."""
+        self.require_free(target)
+        final = _text(_parts(target.table or ""))
+        try:
+            self._run(target, f"ALTER TABLE {name} RENAME TO {final}", f"naming {target.name}")
+        except InputError:
+            self.require_free(target)
+            # Some catalogs cannot rename tables.
+            copied = f"CREATE TABLE {final}{said} AS SELECT * FROM {name}"
+            self._run(target, copied, f"writing {target.name}")
+            self.session.sql(f"DROP TABLE {name}")
+
+    @contextlib.contextmanager
+    def _dropping(self, name: str) -> Iterator[None]:
+        """Drop a table that is not finished; if that is impossible, say that it may be there."""
+        try:
+            yield
+        except BaseException as error:
             try:
-                self._run(target, f"CREATE TABLE {name}{said} AS {rows}", f"writing {target.name}")
-                yield MadeTable(written, lambda: self._made(written, texts[-1], columns))
-            except BaseException:
                 self.session.sql(f"DROP TABLE IF EXISTS {name}")
-                raise
+            except Exception:  # noqa: BLE001 (a session that has ended raises errors of many kinds)
+                left = f"the table {name} may be left, and can be dropped"
+                if not isinstance(error, EquipoiseError):
+                    error.add_note(f"{left}.")
+                    raise error from None
+                told = str(error).replace(UNTOUCHED, left)
+                error.args = (told if left in told else f"{told} Besides, {left}.",)
+            raise
 
     def _made(self, written: Source, text: str, columns: Sequence[Column]) -> pa.Table:
         """Return rows that were sent as they are in a table, in their order, with their md5."""
@@ -300,7 +345,7 @@ class SparkEngine(Database):
         name = source.table or ""
         if not self.session.catalog.tableExists(name):
             raise _not_found(self.session, source)
-        return ".".join(map(DIALECT.identifier, _parts(name)))
+        return _text(_parts(name))
 
     def _arrow(self, source: Source, query: str, title: str) -> pa.Table:
         found = self._watched(
@@ -373,24 +418,6 @@ def find_session() -> SparkSession:
         ) from None
 
 
-_shipped: weakref.WeakKeyDictionary[SparkSession, ScratchFolder] = weakref.WeakKeyDictionary()
-"""By session, the folder of the package that its workers were given, which they may fetch later."""
-
-
-def ship_package(session: SparkSession) -> None:
-    """Give this package to the workers of Spark, which need not have it."""
-    if session in _shipped:
-        return
-    package, folder = Path(__file__).parents[2], make_folder()
-    # Spark refuses a second file of the same name.
-    archive = folder.path / f"equipoise_{uuid.uuid4().hex}.zip"
-    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as written:
-        for path in sorted(package.rglob("*.py")):
-            written.write(path, path.relative_to(package.parent))
-    session.addArtifacts(str(archive), pyfile=True)
-    _shipped[session] = folder
-
-
 def _shown(column: Column) -> str:
     """Select a value in a type that workers in Python write as all engines do."""
     name = DIALECT.identifier(column.name)
@@ -413,6 +440,10 @@ def _parts(name: str) -> list[str]:
     """Split the name of a table at its points, which may be inside of backticks."""
     found = re.findall(r"`((?:[^`]|``)+)`|([^.`]+)", name)
     return [(quoted or bare).replace("``", "`") for quoted, bare in found]
+
+
+def _text(parts: Sequence[str]) -> str:
+    return ".".join(map(DIALECT.identifier, parts))
 
 
 def _not_found(session: SparkSession, source: Source) -> SourceNotFound:

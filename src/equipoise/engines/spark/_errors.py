@@ -15,6 +15,10 @@ _ENDED = re.compile(
 )
 
 
+UNTOUCHED = "nothing is half done"
+"""What errors say, unless something is."""
+
+
 class Interrupted(EquipoiseError):
     """Work that Spark could not finish, because workers, the session or the connection were lost."""
 
@@ -23,8 +27,8 @@ def explained(error: Exception, source: Source) -> EquipoiseError | None:
     """Turn an error of Spark into one of ours; return None for an error of another kind."""
     if isinstance(error, ConnectionError):
         return Interrupted(
-            f"Spark has ended while it worked on {source.name}: the connection to it was lost; nothing is "
-            "half done; start it, and try again."
+            f"Spark has ended while it worked on {source.name}: the connection to it was lost; {UNTOUCHED}; "
+            "start it, and try again."
         )
     if not isinstance(error, PySparkException) and not type(error).__module__.startswith("py4j"):
         return None
@@ -33,7 +37,7 @@ def explained(error: Exception, source: Source) -> EquipoiseError | None:
         why = "its session has been stopped"
     if _ENDED.search(str(error)):
         return Interrupted(
-            f"Spark could not finish its work on {source.name}: {why}; nothing is half done; try again."
+            f"Spark could not finish its work on {source.name}: {why}; {UNTOUCHED}; try again."
         )
     return InputError(f"Spark refused a query over {source.name}: {why}.")
 

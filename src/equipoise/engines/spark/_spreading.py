@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import pickle
+import uuid
+import weakref
+import zipfile
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
+
+from equipoise.scratch import ScratchFolder, make_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -47,3 +53,21 @@ def _working(
                 )
 
     return run
+
+
+_shipped: weakref.WeakKeyDictionary[SparkSession, ScratchFolder] = weakref.WeakKeyDictionary()
+"""By session, the folder of the package that its workers were given, which they may fetch later."""
+
+
+def ship_package(session: SparkSession) -> None:
+    """Give this package to the workers of Spark, which need not have it."""
+    if session in _shipped:
+        return
+    package, folder = Path(__file__).parents[2], make_folder()
+    # Spark refuses a second file of the same name.
+    archive = folder.path / f"equipoise_{uuid.uuid4().hex}.zip"
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as written:
+        for path in sorted(package.rglob("*.py")):
+            written.write(path, path.relative_to(package.parent))
+    session.addArtifacts(str(archive), pyfile=True)
+    _shipped[session] = folder

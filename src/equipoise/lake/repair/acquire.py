@@ -14,7 +14,7 @@ import numpy as np
 from equipoise.atomic import atomic_path
 from equipoise.counts import Counts
 from equipoise.counts.columns import values_in
-from equipoise.engines.base import Part
+from equipoise.engines.base import Part, has_changed
 from equipoise.engines.database import require_comparable
 from equipoise.engines.sources import Source
 from equipoise.errors import PoolTooSmall, ShiftTooLarge
@@ -168,6 +168,9 @@ def _write(
         )
         progress(f"counting {places.output.name}", 0.9)
         after = engine.counts(written.source, change.request)
+        # Rows are listed by numbers that begin after those that stay.
+        if after.n + after.dropped != taken.stay.n + len(taken.added):
+            raise has_changed(change.base, "its rows were counted")
         came = added_entries(prospect, taken.choice, written, key, progress)
         lines = [*removed_entries(change, taken.removed, key), *came]
         list_entries(ledger_table(lines, about_repair(change, prospect, places.output, key)))

@@ -8,7 +8,10 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from equipoise.atomic import atomic_path
 from equipoise.engines.addresses import beside, scheme_of
@@ -25,9 +28,6 @@ from equipoise.lake.repair.output import (
     typed_for,
     written_file,
 )
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 LEDGER = f"{MADE}: a ledger"
 """How the comment on the table of a ledger begins."""
@@ -49,6 +49,17 @@ class WrittenTable:
 
     numbered: tuple[str, ...] = ()
     """Columns in which the database numbered the added rows."""
+
+    generated: tuple[str, ...] = ()
+    """Columns that the database computed of the others."""
+
+    completed: tuple[str, ...] = ()
+    """Columns in which the database gave missing values of added rows its default."""
+
+    @property
+    def own(self) -> frozenset[str]:
+        """Columns whose values are those of the database, whatever the sources have."""
+        return frozenset([*self.numbered, *self.generated])
 
 
 class Destination(Protocol):
@@ -163,9 +174,16 @@ class TableDestination:
         with engine.creating(self.table, parts, repaired_comment(stay.source)) as made:
             last = made.last()
             source = replace(made.source, name=self.table.name)
-            lost = _lost(added.drop_columns(list(made.numbered)), last)
-            none = [None] * len(added)
-            yield WrittenTable(source, last.columns[-1].to_pylist(), none, lost, made.numbered)
+            sent = added.drop_columns([*made.numbered, *made.generated])
+            yield WrittenTable(
+                source,
+                last.columns[-1].to_pylist(),
+                [None] * len(added),
+                _lost(sent, last),
+                made.numbered,
+                made.generated,
+                tuple(_lost(last.select(sent.column_names), sent)),
+            )
 
     def listing(self, stack: contextlib.ExitStack, engine: Engine) -> Callable[[pa.Table], None]:
         """Return a function that makes the table of the ledger, in the transaction of the first one."""
@@ -179,8 +197,12 @@ class TableDestination:
 
 
 def _lost(added: pa.Table, written: pa.Table) -> dict[str, int]:
-    fewer = {n: written[n].null_count - added[n].null_count for n in added.column_names}
-    return {name: n for name, n in fewer.items() if n > 0}
+    """Count the values of each column that are missing in the same rows, as they were written."""
+    gone = {
+        name: pc.sum(pc.and_(pc.is_valid(added[name]), pc.is_null(written[name]))).as_py()
+        for name in added.column_names
+    }
+    return {name: n for name, n in gone.items() if n}
 
 
 # ------------------------------------------------------------------------------- names

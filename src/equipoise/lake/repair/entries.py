@@ -79,8 +79,8 @@ def added_entries(
 
 def _mapping(candidate: Candidate, other_columns: OtherColumns, written: WrittenTable) -> str:
     alignment = candidate.alignment
-    # Numbers that the database gave to the rows are not those of the source.
-    columns = {n: m.source for n, m in alignment.columns.items() if n not in written.numbered}
+    # What the database gave to the rows is not of the source.
+    columns = {n: m.source for n, m in alignment.columns.items() if n not in written.own}
     missing = [t for t in alignment.treated if t.action == "left missing"]
     mapping = {
         "columns": columns,
@@ -92,6 +92,8 @@ def _mapping(candidate: Candidate, other_columns: OtherColumns, written: Written
         "other_columns": other_columns,
         "lost": sorted(written.lost),
         "numbered": list(written.numbered),
+        "generated": list(written.generated),
+        "completed": sorted(written.completed),
     }
     return json.dumps(mapping, ensure_ascii=False, sort_keys=True)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from equipoise.counts.columns import values_in
 from equipoise.engines.base import Engine
@@ -255,7 +256,8 @@ def _unlike(
         mapping = json.loads(told)
         columns = list(mapping["columns"])
         meant = _meant(fetched, source, engine, mapping)
-        theirs = RowHashes.of(_as_mapped(meant, mapping, written.schema))
+        mapped = _as_mapped(meant, mapping, written.schema)
+        theirs = RowHashes.of(_completed(mapped, written.take(places), mapping))
         ours = RowHashes.of(written, columns).take(places)
     except (TypeError, ValueError, LookupError, AttributeError, InputError):
         return [f"the ledger records a mapping of {name} that cannot be right."]
@@ -312,3 +314,12 @@ def _as_mapped(rows: pa.Table, mapping: Mapping[str, Any], written: pa.Schema) -
             column = cast(pa.chunked_array(column), kind)
         columns[base] = column
     return pa.table(columns)
+
+
+def _completed(rows: pa.Table, written: pa.Table, mapping: Mapping[str, Any]) -> pa.Table:
+    """Take the values that a database gave to rows whose sources have none."""
+    for name in mapping.get("completed", ()):
+        if name in rows.column_names and rows[name].type == written[name].type:
+            filled = pc.coalesce(rows[name], written[name])
+            rows = rows.set_column(rows.column_names.index(name), name, filled)
+    return rows

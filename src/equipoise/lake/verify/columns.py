@@ -21,6 +21,7 @@ from equipoise.lake.verify.verification import CheckOutcome, judge
 from equipoise.lake.verify.views import (
     DATE,
     PLAIN,
+    UNSCALED,
     WHOLE,
     WITH_COMMA,
     WITH_GROUPS,
@@ -169,9 +170,11 @@ def _misfit(column: str, misfits: Mapping[str, int], kind: str) -> str:
 
 
 def _other_type(ours: Column, theirs: Column, old: CheckedTable, new: CheckedTable) -> str | None:
-    """Report that a column has another type, unless one of the files stores no types."""
+    """Report that a column has another type, unless one of the tables cannot store that type."""
     mine, yours = (_CLASSES.get(family(c.type), c.type) for c in (ours, theirs))
     if mine == yours or ("text" in (mine, yours) and not (old.has_types and new.has_types)):
+        return None
+    if "text" in (mine, yours) and UNSCALED in (ours.type, theirs.type):
         return None
     return f"the column {ours.name!r} is {mine} in {old.name} and {yours} in {new.name}"
 

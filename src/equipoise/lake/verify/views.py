@@ -24,9 +24,12 @@ DATE = (
 
 _TIME = r"[ tT][0-9]{1,2}:[0-9][0-9].*$"
 _NUMBER = r"[+-]?[0-9]+([.][0-9]*)?([eE][+-]?[0-9]{1,3})?"
-_SHORT = r"[+-]?[0-9]{1,18}([.]0*)?"
-_DECIMAL = r"[+-]?[0-9]{1,18}[.][0-9]{1,18}"
+_WITH_POINT = r"[+-]?[0-9]+[.][0-9]*"
+_LEADING, _TRAILING = "^[+-]?0*", "[.]?0*$"
 _EXACT = 2**53
+
+UNSCALED = "DECIMAL"
+"""The type of numbers of any length, which only PostgreSQL has; elsewhere they are texts."""
 
 
 # ------------------------------------------------------------------------------ meanings
@@ -77,19 +80,26 @@ def _as_digits(d: Dialect, value: str, column_type: str) -> str:
     kind, text = family(column_type), d.text(value, column_type)
     if kind == "whole":
         return text
-    if kind == "decimal":
+    if kind == "decimal" and column_type != UNSCALED:
         return _without_zeros(d, text)
-    if kind != "text":
+    if kind not in ("text", "decimal"):
         return f"CAST(NULL AS {d.text_type})"
-    whole = d.as_text(f"CAST({d.without(text, '[.]0*$')} AS {d.whole_type})")
-    exact = _without_zeros(d, d.as_text(f"CAST({text} AS DECIMAL(38,18))"))
     number = d.finite(text)
     is_whole = f"{number} = floor({number}) AND abs({number}) < {d.double(float(_EXACT))}"
     return (
-        f"CASE WHEN {d.matches(text, _SHORT)} THEN {whole} "
-        f"WHEN {d.matches(text, _DECIMAL)} THEN {exact} "
+        f"CASE WHEN {d.matches(text, WHOLE)} THEN {_digits(d, text, _LEADING)} "
+        f"WHEN {d.matches(text, _WITH_POINT)} THEN {_digits(d, text, f'{_LEADING}|{_TRAILING}')} "
         f"WHEN {d.matches(text, _NUMBER)} THEN CASE WHEN {is_whole} "
         f"THEN {d.as_text(f'CAST({number} AS {d.whole_type})')} END END"
+    )
+
+
+def _digits(d: Dialect, text: str, needless: str) -> str:
+    """Write a number of any length, without a cast, which would round it, as a decimal is written."""
+    bare = d.without(text, needless)
+    return (
+        f"CASE WHEN {bare} = '' THEN '0' ELSE CASE WHEN {text} LIKE '-%' THEN '-' ELSE '' END || "
+        f"CASE WHEN {bare} LIKE '.%' THEN '0' ELSE '' END || {bare} END"
     )
 
 
