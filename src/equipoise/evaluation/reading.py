@@ -10,6 +10,7 @@ import numpy as np
 
 from equipoise.counts import CountRequest, Counts
 from equipoise.engines.base import Engine, count_frame, require_names
+from equipoise.engines.kinds import DATABASES
 from equipoise.engines.sources import Source
 from equipoise.errors import InputError
 from equipoise.evaluation.training.splits import generator_for
@@ -66,7 +67,7 @@ def read_rows(
     require_names(there, tuple(drop), source.name)
     used = {*there} - {*drop} | {*there} & {*counting.columns, *needed}
     columns = [name for name in there if name in used]
-    if source.kind in ("postgres", "spark"):
+    if source.kind in DATABASES:
         return _sampled_rows(source, counting, engine, columns, max_rows or MOST_ROWS, seed)
     rows = engine.read(source, None if columns == there else columns)
     count_frame(rows, counting, source.name)  # refuses columns and tables that cannot be counted
