@@ -13,6 +13,8 @@ import pytest
 
 import equipoise as eq
 import servers
+from equipoise.engines.sources import locate
+from equipoise.engines.stores.states import is_replaced
 from equipoise.errors import InputError, SourceNotFound
 
 PEOPLE = pa.table(
@@ -70,10 +72,15 @@ def database(request):
 
 def rows_of(address: str) -> Counter:
     from equipoise.engines.routing import shared_engine
-    from equipoise.engines.sources import locate
 
     found = shared_engine().read(locate(address)).to_pylist()
     return Counter(tuple(sorted(row.items())) for row in found)
+
+
+def do(table, *statements: str) -> None:
+    with psycopg.connect(table("").partition("&table")[0]) as connection:
+        for statement in statements:
+            connection.execute(statement.encode())
 
 
 def in_files(tmp_path, plan) -> tuple[Counter, eq.Plan]:
@@ -186,6 +193,57 @@ def test_what_cannot_be_written(database):
         eq.measure(database("nothing"), **ASKED)
 
 
+def never(*_, **__):
+    pytest.fail("no work should begin")
+
+
+@pytest.mark.slow
+def test_a_table_of_ones_own_is_not_taken_for_a_list_of_changes(monkeypatch):
+    with in_postgres() as table:
+        plan = eq.plan(table("people"), **ASKED)
+        own = eq.apply(plan, to=table("people"), pool=table("more"), output=table("own"))
+        eq.apply(plan, to=table("people"), pool=table("more"), output=table("own"))
+        assert rows_of(table("own_changes")).total() == own.added
+        do(table, "COMMENT ON TABLE own_changes IS 'Mine'")
+        monkeypatch.setattr("equipoise.engines.postgres.PostgresEngine.counts", never)
+        with pytest.raises(InputError, match="own_changes exists and its comment does not begin"):
+            eq.apply(plan, to=table("people"), pool=table("more"), output=table("own"))
+        assert rows_of(table("own_changes")).total() == own.added
+
+
+@pytest.mark.slow
+def test_a_table_is_known_again_under_other_addresses():
+    with in_postgres() as table:
+        do(table, "CREATE SCHEMA archive", "CREATE TABLE archive.people AS TABLE more")
+        do(table, "UPDATE archive.people SET number = number - 2000")
+        people, more = table("people"), table("more")
+        plan = eq.plan(people, **ASKED, where="number < 90")
+        other = people.replace("postgresql://", "postgres://").replace("?", "?application_name=a&")
+        with psycopg.connect(table("").partition("&table")[0]) as connection:
+            for base in (people, (connection, "people"), table("public.people")):
+                with pytest.raises(InputError, match="covers only a part"):
+                    eq.apply(plan, to=base, pool=more, output=other)
+                for pool in (other, (connection, "public.people")):
+                    with pytest.raises(InputError, match="both the table to repair and the pool"):
+                        eq.apply(plan, to=base, pool=pool, output=table("out"))
+            with pytest.raises(InputError, match="more is the pool"):
+                eq.apply(plan, to=people, pool=(connection, "more"), output=table("public.more"))
+        assert rows_of(people).total() == len(PEOPLE)
+        done = eq.apply(plan, to=people, pool=table("archive.people"), output=table("out"))
+        assert done.added
+
+
+@pytest.mark.slow
+def test_a_query_may_read_a_table_that_it_does_not_name():
+    with in_postgres() as table:
+        plan = eq.plan(table("people"), **ASKED, allow="delete", sql="SELECT * FROM input")
+        do(table, "CREATE TABLE mine (a int)")
+        with pytest.raises(InputError, match="mine exists and its comment does not begin"):
+            eq.apply(plan, to=table("people"), pool=None, output=table("mine"))
+        for _ in range(2):  # what was made for a result may be replaced
+            assert eq.apply(plan, to=table("people"), pool=None, output=table("out")).as_planned
+
+
 @pytest.mark.spark
 def test_a_table_of_spark_is_never_replaced():
     with in_spark() as table:
@@ -194,6 +252,11 @@ def test_a_table_of_spark_is_never_replaced():
         with pytest.raises(InputError, match="exists already"):
             eq.apply(plan, to=table("people"), pool=table("more"), output=table("people"))
         assert rows_of(table("people")) == before
+        with pytest.raises(InputError, match="both the table to repair and the pool"):
+            eq.apply(
+                plan, to=table("people", "&id=number"), pool=table("people"), output=table("o")
+            )
+        assert not is_replaced(locate(table("people")), locate("spark:default.people"))
 
 
 def test_a_key_that_is_none_is_refused(database):

@@ -298,6 +298,47 @@ def test_tables_that_must_stay_are_refused_before_the_lake_is_looked_at(database
     assert database.left() == ["out_ledger"]
 
 
+def test_a_part_of_another_table_is_not_replaced(database):
+    database.do(
+        "CREATE TABLE whole (LIKE people) PARTITION BY LIST (sex)",
+        "CREATE TABLE female PARTITION OF whole FOR VALUES IN ('Female')",
+        "CREATE TABLE male PARTITION OF whole FOR VALUES IN ('Male')",
+        "INSERT INTO whole SELECT * FROM people",
+        "CREATE TABLE heir () INHERITS (people)",
+        "INSERT INTO heir SELECT number + 500, sex, hired FROM people WHERE number < 5",
+    )
+    for base, part in (("whole", "female"), ("people", "heir")):
+        before = database.rows(base)
+        with pytest.raises(InputError, match=f"public.{part} is a part of {base}"):
+            repair(database, base=base, out=part)
+        assert database.rows(base) == before
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+def test_the_table_of_a_query_is_not_replaced(database):
+    import ibis
+
+    connection = psycopg.connect(database.address)
+    tables = ibis.postgres.from_connection(connection)
+    with pytest.raises(InputError, match="people exists and its comment does not begin"):
+        eq.repair(tables.table("people"), "lake", database.table("people"), **ASKED)
+    assert database.rows("people") == Counter(PEOPLE)
+    for _ in range(2):  # what was made for a result may be replaced
+        done = eq.repair(tables.table("people"), "lake", database.table("out"), **ASKED)
+        assert done.acquired.as_planned
+    connection.close()
+
+
+def test_a_ledger_is_not_the_table_under_another_address(database):
+    other = database.address.replace("postgresql://", "postgres://")
+    for ledger in (database.table("public.out"), f"{other}&table=out", database.table('"out"')):
+        with pytest.raises(InputError, match="the table and its ledger cannot both be"):
+            repair(database, ledger=ledger)
+    assert database.left() == []
+    repair(database, ledger=database.table("archive.out"))
+    assert database.rows("archive.out").total()
+
+
 @pytest.mark.parametrize("error", [KeyboardInterrupt, OSError])
 def test_a_failure_after_the_rows_were_written_leaves_nothing(database, monkeypatch, error):
     def fail(*_):

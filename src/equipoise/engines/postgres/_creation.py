@@ -38,7 +38,8 @@ _COUNTERS = (
     "AND (a.attidentity <> '' OR pg_get_expr(d.adbin, d.adrelid) LIKE 'nextval(%%')"
 )
 _STANDING = (
-    "SELECT c.relkind::text, coalesce(obj_description(c.oid, 'pg_class'), '') FROM pg_class AS c "
+    "SELECT c.relkind::text, coalesce(obj_description(c.oid, 'pg_class'), ''), "
+    "(SELECT min(inhparent::regclass::text) FROM pg_inherits WHERE inhrelid = c.oid) FROM pg_class AS c "
     "JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE n.nspname = %s AND c.relname = %s"
 )
 
@@ -107,7 +108,7 @@ def _text(schema: str, name: str) -> str:
     return f"{DIALECT.identifier(schema)}.{DIALECT.identifier(name)}"
 
 
-def _split_name(session: Session, name: str) -> tuple[str, str]:
+def split_name(session: Session, name: str) -> tuple[str, str]:
     """Split the name of a table that need not exist into its schema and its own name."""
     schema, table = possible_names(name)[-1]
     if schema:
@@ -118,7 +119,7 @@ def _split_name(session: Session, name: str) -> tuple[str, str]:
 
 def require_free(session: Session, target: Source, *, only: str) -> None:
     """Refuse a name that cannot be given to a new table."""
-    schema, table = _split_name(session, target.table or "")
+    schema, table = split_name(session, target.table or "")
     known = session.lines("SELECT nspname FROM pg_namespace WHERE nspname = %s", schema)
     if not known:
         raise InputError(f"{target.name} has no schema {schema!r}; create it first.")
@@ -126,10 +127,14 @@ def require_free(session: Session, target: Source, *, only: str) -> None:
         raise InputError(
             f"{table!r} is longer than the {_LENGTH} bytes that a name has in PostgreSQL; choose a shorter name."
         )
-    for kind, comment in session.lines(_STANDING, schema, table):
+    for kind, comment, whole in session.lines(_STANDING, schema, table):
         if kind != "r":
             raise InputError(
                 f"{schema}.{table} exists and is not a plain table; write to a table of another name."
+            )
+        if whole is not None:  # a partition, or a table that inherits from another
+            raise InputError(
+                f"{schema}.{table} is a part of {whole}, which would lose its rows; write to a table of another name."
             )
         if not comment.startswith(only):
             raise InputError(
@@ -140,7 +145,7 @@ def require_free(session: Session, target: Source, *, only: str) -> None:
 
 def make_table(session: Session, target: Source, like: str, *, is_table: bool) -> NewTable:
     """Make an empty table with the columns of another one, and with its constraints if it has some."""
-    schema, final = _split_name(session, target.table or "")
+    schema, final = split_name(session, target.table or "")
     new = NewTable(schema, f"equipoise_{uuid.uuid4().hex}", final, (), {})
     counters = {}
     if is_table:

@@ -201,9 +201,10 @@ class PostgresEngine(Database):
             return True
         if target.data is not None or source.data is not None:
             return False
-        return self._which(target) == self._which(source)
+        return self.database_of(target) == self.database_of(source)
 
-    def _which(self, source: Source) -> tuple[Any, ...]:
+    def database_of(self, source: Source) -> tuple[Any, ...]:
+        """Name the server and the database of a source, however they are addressed."""
         session = self.session(source)
         with session.transaction():
             (found,) = session.lines("SELECT pg_postmaster_start_time()::text, current_database()")

@@ -7,6 +7,7 @@ from typing import Any
 
 from equipoise.engines.addresses import without_password
 from equipoise.engines.base import MADE
+from equipoise.engines.postgres._creation import split_name
 from equipoise.engines.postgres._engine import PostgresEngine
 from equipoise.engines.postgres.addresses import locate, split, table_address
 from equipoise.engines.sources import Source
@@ -14,7 +15,17 @@ from equipoise.engines.stored import stamp
 from equipoise.engines.stores.marks import Mark
 from equipoise.errors import SourceNotFound, did_you_mean
 
-__all__ = ["address_in", "is_same", "locate", "mark", "reopened", "snapshot", "tables_at"]
+__all__ = [
+    "address_in",
+    "database_of",
+    "found_at",
+    "locate",
+    "made_at",
+    "mark",
+    "reopened",
+    "snapshot",
+    "tables_at",
+]
 
 _TABLES = (
     "SELECT n.nspname, c.relname FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace "
@@ -37,7 +48,10 @@ _STATE = (
     "FROM (SELECT %s::regclass AS relid UNION SELECT relid FROM pg_partition_tree(%s::regclass)) AS t "
     "JOIN pg_class AS c ON c.oid = t.relid LEFT JOIN pg_stat_all_tables AS s ON s.relid = t.relid"
 )
-_WHICH = "SELECT pg_postmaster_start_time()::text, current_database(), %s::regclass::oid::bigint"
+_WHICH = (
+    "SELECT n.nspname, c.relname FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace "
+    "WHERE c.oid = %s::regclass"
+)
 
 
 def tables_at(address: str) -> list[Source]:
@@ -94,9 +108,21 @@ def snapshot(source: Source) -> str:
     return _engine().snapshot(source)
 
 
-def is_same(one: Source, other: Source) -> bool:
-    """Whether two sources are the same table of the same server, however they are addressed."""
-    return _asked(one, _WHICH, 1) == _asked(other, _WHICH, 1)
+def found_at(source: Source) -> tuple[str, ...]:
+    """Name a table in full, however it is addressed; refuse one that does not exist."""
+    return (*database_of(source), *_asked(source, _WHICH, 1))
+
+
+def made_at(target: Source) -> tuple[str, ...]:
+    """Name in full the table that would be made at an address."""
+    session = _engine().session(target)
+    with session.transaction():
+        return (*database_of(target), *split_name(session, target.table or ""))
+
+
+def database_of(source: Source) -> tuple[str, ...]:
+    """Name the server and its database, whose tables one query can read, however it is addressed."""
+    return _engine().database_of(source)
 
 
 @functools.cache

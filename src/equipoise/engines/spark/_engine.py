@@ -116,8 +116,19 @@ class SparkEngine(Database):
     def full_name(self, source: Source) -> tuple[str, ...]:
         """Name a table in full, with its catalog and its schema."""
         with self._explaining(source):
+            self._table_text(source)  # which refuses a table that does not exist
             known = self.session.catalog.getTable(source.table or "")
         return (known.catalog or "", *(known.namespace or ()), known.name)
+
+    def new_name(self, target: Source) -> tuple[str, ...]:
+        """Name a table that may not exist yet in full; most catalogs do not distinguish case."""
+        if self.has_table(target.table or ""):
+            return self.full_name(target)
+        parts = _parts(target.table or "")
+        with self._explaining(target):
+            catalog = self.session.catalog
+            above = [catalog.currentCatalog(), catalog.currentDatabase()]
+        return tuple(part.casefold() for part in (*above[: max(0, 3 - len(parts))], *parts))
 
     # -------------------------------------------------------------------- verbs
 

@@ -13,7 +13,17 @@ from equipoise.engines.stored import stamp
 from equipoise.engines.stores.marks import Mark
 from equipoise.errors import SourceNotFound
 
-__all__ = ["address_in", "is_same", "locate", "mark", "reopened", "snapshot", "tables_at"]
+__all__ = [
+    "address_in",
+    "database_of",
+    "found_at",
+    "locate",
+    "made_at",
+    "mark",
+    "reopened",
+    "snapshot",
+    "tables_at",
+]
 
 
 def tables_at(address: str) -> list[Source]:
@@ -65,10 +75,19 @@ def snapshot(source: Source) -> str:
     return _engine().snapshot(source)
 
 
-def is_same(one: Source, other: Source) -> bool:
-    """Whether two sources are the same table of the catalog, however they are addressed."""
-    engine = _engine()
-    return engine.full_name(one) == engine.full_name(other)
+def found_at(source: Source) -> tuple[str, ...]:
+    """Name a table in full, however it is addressed; refuse one that does not exist."""
+    return _engine().full_name(source)
+
+
+def made_at(target: Source) -> tuple[str, ...]:
+    """Name in full the table that would be made at an address."""
+    return _engine().new_name(target)
+
+
+def database_of(source: Source) -> tuple[str, ...]:  # noqa: ARG001 (tables of all catalogs can be joined)
+    """Name what one query can read, which is all that a session knows."""
+    return ()
 
 
 @functools.cache

@@ -6,8 +6,10 @@ The module of a scheme says what is at an address (``tables_at``), opens a table
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +20,7 @@ from equipoise.engines.kinds import DATABASES
 from equipoise.engines.sources import Source
 from equipoise.engines.stored import FilePath
 from equipoise.engines.stores.marks import Mark
-from equipoise.errors import InputError, MissingDependency
+from equipoise.errors import InputError, MissingDependency, SourceNotFound
 
 VERSIONED = ("delta", "iceberg")
 """Kinds of tables that keep older states, which can be read again."""
@@ -107,14 +109,47 @@ def at_snapshot(source: Source, snapshot: str) -> Source:
 def is_same_place(one: Source, other: Source) -> bool:
     """Whether two sources with addresses are the same table, in whatever state."""
     if one.kind in DATABASES or other.kind in DATABASES:
-        # A table of a connection that the user has open has no address, and a DataFrame no name.
-        named = [source.name for source in (one, other) if source.address is not None]
-        if one.kind != other.kind or None in (one.table, other.table) or not named:
+        if one.kind != other.kind:
             return False
-        return bool(_module(named[0]).is_same(one, other))
+        if None in (one.table, other.table):  # queries and DataFrames have no name
+            is_one = one.table is other.table and one.query == other.query
+            return is_one and one.data is not None and one.data is other.data
+        known = _module_of(one, other)
+        return bool(known.found_at(one) == known.found_at(other))
     if one.kind in VERSIONED or other.kind in VERSIONED:
         return one.kind == other.kind and _whole(one) == _whole(other)
     return bool(set(one.stored) & set(other.stored))
+
+
+def is_same_target(one: Source, other: Source) -> bool:
+    """Whether two tables to be made would be one, however they are addressed."""
+    if one.kind != other.kind:
+        return False
+    known = _module_of(one, other)
+    return bool(known.made_at(one) == known.made_at(other))
+
+
+def is_replaced(source: Source, target: Source) -> bool:
+    """Whether a table of a database is the one that a new table would replace."""
+    if source.kind != target.kind or _own_name(source) != _own_name(target):
+        return False  # without a question to the server
+    known = _module_of(target, source)
+    with contextlib.suppress(SourceNotFound):  # a table that does not exist is no other one
+        return bool(known.found_at(source) == known.made_at(target))
+    return False
+
+
+def may_read(source: Source, target: Source) -> bool:
+    """Whether a source is a query, which may read any table of the database of a target."""
+    if source.kind != target.kind or (source.query is None and source.sql is None):
+        return False
+    known = _module_of(target, source)
+    return bool(known.database_of(source) == known.database_of(target))
+
+
+def _own_name(source: Source) -> str:
+    """Return the last part of the name of a table, without quotes; equal tables have equal ones."""
+    return re.sub('[`"]', "", source.table or "").rpartition(".")[2].casefold()
 
 
 def file_hash(file: FilePath) -> str:
@@ -126,6 +161,12 @@ def file_hash(file: FilePath) -> str:
 def _whole(source: Source) -> str:
     place = without_password(source.address or "").partition(":")[2]
     return place if "://" in place else str(Path(place).resolve())
+
+
+def _module_of(*sources: Source) -> Any:
+    # A table of a connection that the user has open has no address.
+    named = (source.name for source in sources if source.address is not None)
+    return _module(next(named, f"{sources[0].kind}:"))
 
 
 def _module(address: str) -> Any:

@@ -195,7 +195,7 @@ def output_places(
     require_apart([*places.files, *beside], read + lake.files())
     lake.require_outside(places.files)
     stored = [("the base", base), *((f"{t.name} of the lake", t.source) for t in lake.tables)]
-    require_other_tables(places.tables, stored)
+    require_other_tables(places.tables, stored, lake.engine)
     return places
 
 

@@ -12,7 +12,9 @@ from equipoise.atomic import atomic_path
 from equipoise.counts import CountRequest, Counts
 from equipoise.engines.addresses import beside
 from equipoise.engines.base import Engine, Part, unused
+from equipoise.engines.kinds import DATABASES
 from equipoise.engines.sources import Source, locate
+from equipoise.engines.stores.states import is_replaced, is_same_place
 from equipoise.errors import ColumnNotFound, InputError, PoolTooSmall
 from equipoise.lake.offers.need import Planned
 from equipoise.lake.repair.base import (
@@ -26,7 +28,9 @@ from equipoise.lake.repair.base import (
     has_order,
     with_order,
 )
+from equipoise.lake.repair.destinations import require_other_tables, require_unread
 from equipoise.lake.repair.output import (
+    CHANGES,
     columns_like,
     place_named,
     published_table,
@@ -171,7 +175,7 @@ def apply_plan(
         _require_apart(base, pool, place, listing)
     else:
         listed_in = locate(beside(os.fspath(output), "_changes"))
-        _require_other_table(base, pool, place, sidecar)
+        _require_other_table(base, pool, place, listed_in, sidecar, engine)
     named = os.fspath(output) if isinstance(place, Path) else place.name
     request = plan.counts.request_for_rows()
     progress(f"counting {base.name}", 0)
@@ -208,7 +212,7 @@ def apply_plan(
     else:
         changed = [stay, Part(locate(new))]
         # The base itself, if it is replaced, may be a source of other repairs as before.
-        said = "" if _same_table(place, base) else repaired_comment(base)
+        said = "" if is_replaced(base, place) else repaired_comment(base)
         with published_table(changed, place, listed_in, engine, said) as (written, list_changes):
             after = count(written)
             list_changes(_as_table(*listed))
@@ -270,11 +274,8 @@ def _shortfall(add: Counts, there: Counts) -> tuple[Shortfall, ...]:
 
 def _require_apart(base: Source, pool: Source | None, output: Path, listing: Path) -> None:
     """Refuse to read rows twice, or to overwrite a file other than the base."""
-    if pool is not None and _same_table(base, pool):
-        raise InputError(
-            f"{pool.name} is both the table to repair and the pool, so its rows would occur "
-            "twice; give another table as `pool`."
-        )
+    if pool is not None:
+        _require_two(base, pool)
     if _files([listing]) & (_files(base.paths) | _files(pool.paths if pool else ())) or (
         os.path.realpath(listing) == os.path.realpath(output)
     ):
@@ -294,33 +295,45 @@ def _require_apart(base: Source, pool: Source | None, output: Path, listing: Pat
 
 
 def _require_other_table(
-    base: Source, pool: Source | None, output: Source, sidecar: object
+    base: Source,
+    pool: Source | None,
+    output: Source,
+    listing: Source,
+    sidecar: object,
+    engine: Engine,
 ) -> None:
-    """Refuse to replace the pool, or a table of which the plan covers only a part."""
+    """Refuse to replace the pool, a table of which the plan covers a part, or one of one's own."""
     if sidecar is not None:
         raise InputError(
             f"the list of changes of {output.name} is the table {output.table}_changes; leave out `sidecar`."
         )
-    if pool is not None and _same_table(base, pool):
-        raise InputError(
-            f"{pool.name} is both the table to repair and the pool, so its rows would occur "
-            "twice; give another table as `pool`."
-        )
-    if pool is not None and _same_table(output, pool):
-        raise InputError(
-            f"{output.name} is the pool, which must not change; write to another table."
-        )
-    if _same_table(output, base) and (base.where is not None or base.sql is not None):
+    if pool is not None:
+        _require_two(base, pool)
+        require_other_tables([output, listing], [("the pool", pool)], engine)
+    require_other_tables([listing], [("the base", base)], engine)
+    engine.require_free(output)
+    # A table of one's own may have such a name by chance, and a list is not worth its rows.
+    engine.require_free(listing, only=CHANGES)
+    if not is_replaced(base, output):
+        require_unread(output, base, engine)
+    elif base.where is not None or base.sql is not None:
         raise InputError(
             f"the plan covers only a part of {base.name}, and its other rows would be lost; write "
             "to another table."
         )
 
 
+def _require_two(base: Source, pool: Source) -> None:
+    if _same_table(base, pool):
+        raise InputError(
+            f"{pool.name} is both the table to repair and the pool, so its rows would occur "
+            "twice; give another table as `pool`."
+        )
+
+
 def _same_table(base: Source, pool: Source) -> bool:
-    if base.kind == pool.kind and base.kind in ("postgres", "spark"):
-        own = {source.table and source.table.rpartition(".")[2] for source in (base, pool)}
-        return base.address == pool.address and base.table is not None and len(own) == 1
+    if base.kind in DATABASES or pool.kind in DATABASES:
+        return is_same_place(base, pool)
     if base.kind == pool.kind == "frame":
         return base.sql == pool.sql and bool(base.data.equals(pool.data))
     if base.kind == pool.kind == "relation":

@@ -14,8 +14,8 @@ from equipoise.atomic import atomic_path
 from equipoise.engines.addresses import beside, scheme_of
 from equipoise.engines.base import MADE, Engine, Part, require_writable
 from equipoise.engines.sources import Source, locate
-from equipoise.engines.stores.states import is_same_place
-from equipoise.errors import InputError, SourceNotFound
+from equipoise.engines.stores.states import is_replaced, is_same_target, may_read
+from equipoise.errors import InputError
 from equipoise.lake.repair.ledger import stored_ledger, write_ledger
 from equipoise.lake.repair.output import (
     TABLES,
@@ -216,7 +216,9 @@ def named_places(
     places.output.require_free(engine, only="")
     # A table of one's own may have such a name by chance, and a ledger is not worth its rows.
     places.ledger.require_free(engine, only=LEDGER)
-    if places.output.name == places.ledger.name:
+    if places.output.name == places.ledger.name or (
+        len(places.tables) == 2 and is_same_target(*places.tables)
+    ):
         raise InputError(
             f"the table and its ledger cannot both be {places.ledger.name}; rename one of them."
         )
@@ -254,20 +256,20 @@ def plan_beside(output: str | os.PathLike[str]) -> Path:
     return Path(f"{text}.plan.json")
 
 
-def require_other_tables(tables: Sequence[Source], read: Sequence[tuple[str, Source]]) -> None:
-    """Refuse to replace a table of a database that is read."""
+def require_other_tables(
+    tables: Sequence[Source], read: Sequence[tuple[str, Source]], engine: Engine
+) -> None:
+    """Refuse to replace a table of a database that is read, or that a query may read."""
     for table in tables:
         for name, source in read:
-            if _is_same_table(table, source):
+            if is_replaced(source, table):
                 raise InputError(
                     f"{table.name} is {name}, which must not change; write to another table."
                 )
+            require_unread(table, source, engine)
 
 
-def _is_same_table(table: Source, other: Source) -> bool:
-    own, others = ((s.table or "").rpartition(".")[2].strip('`"') for s in (table, other))
-    if other.kind != table.kind or own.casefold() != others.casefold():
-        return False
-    with contextlib.suppress(SourceNotFound):  # a table that does not exist is no other one
-        return is_same_place(table, other)
-    return False
+def require_unread(table: Source, source: Source, engine: Engine) -> None:
+    """Refuse to replace a table of one's own that a query may read; nobody knows which it reads."""
+    if may_read(source, table):
+        engine.require_free(table, only=MADE)

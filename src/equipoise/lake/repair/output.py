@@ -194,6 +194,10 @@ TABLES = ("postgresql", "postgres", "spark")
 """Schemes of addresses of tables that can be written."""
 
 
+CHANGES = f"{MADE}: a list of changes"
+"""How the comment on a table of changes begins."""
+
+
 def place_named(output: str | os.PathLike[str], engine: Engine) -> Path | Source:
     """Return the file or the table of a database that a name means; refuse others.
 
@@ -220,8 +224,7 @@ def published_table(
         written = stack.enter_context(engine.creating(output, parts, comment)).source
 
         def list_changes(changes: pa.Table) -> None:
-            said = f"{MADE}: a list of changes."
-            stack.enter_context(engine.creating(listing, [Part(locate(changes))], said))
+            stack.enter_context(engine.creating(listing, [Part(locate(changes))], f"{CHANGES}."))
 
         yield replace(written, name=output.name), list_changes
 
