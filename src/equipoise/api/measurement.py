@@ -343,7 +343,7 @@ def write_weights(
         )
     target = place_named(output, engine)
     if not isinstance(target, Path):
-        require_other_tables([target], [("the table itself", source)])
+        require_other_tables([target], [("the table itself", source)], engine)
         engine.require_free(target, only=WEIGHTS)
     counts = engine.counts(source, request)
     weighed = Reweighing.of(counts)
