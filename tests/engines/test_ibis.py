@@ -10,7 +10,7 @@ import equipoise as eq
 import servers
 from equipoise.engines.postgres import PostgresEngine
 from equipoise.engines.sources import locate
-from equipoise.errors import InputError
+from equipoise.errors import EquipoiseError, InputError
 
 # ibis calls DuckDB by old names, and loads what PySpark warns of.
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
@@ -74,6 +74,8 @@ def test_in_postgres(unread, ibis):
         with pytest.raises(InputError, match="'nosuch' not found"):
             eq.measure(table, sensitive_features=["nosuch"], label="hired")
         connection.disconnect()
+        with pytest.raises(EquipoiseError, match="the connection is closed"):
+            eq.measure(table, **ASKED)
 
 
 @pytest.mark.spark
@@ -85,20 +87,57 @@ def test_in_spark(unread, ibis):
     session.conf.set("spark.sql.session.timeZone", zone)  # which ibis has changed
     require_measured(table)
     session.catalog.dropTempView("ibis_people")
+    with pytest.raises(InputError, match="the ibis table cannot be read as a query"):
+        eq.measure(table, **ASKED)
 
 
 @pytest.mark.slow
 def test_others_are_refused(ibis):
     unbound = ibis.table({"sex": "string", "hired": "string"}, name="people")
-    with pytest.raises(InputError, match="the ibis table cannot be written as a query"):
+    with pytest.raises(InputError, match="the ibis table cannot be read as a query"):
         eq.measure(unbound, **ASKED)
 
     class Backend:
         name = "bigquery"
 
-        def compile(self, table) -> str:
-            return "SELECT 1"
-
     other = type("Table", (), {"__module__": "ibis.expr", "get_backend": lambda _: Backend()})()
     with pytest.raises(InputError, match=r"on the backend 'bigquery'; .* Give its rows"):
         eq.measure(other, **ASKED)
+
+
+@pytest.mark.slow
+def test_what_only_ibis_can_run_is_refused(in_duckdb, ibis):
+    rows = {"sex": ["w", "O'Brien"], "hired": [True, False]}
+
+    @ibis.udf.scalar.python
+    def doubled(number: int) -> int:
+        return 2 * number
+
+    @ibis.udf.scalar.builtin
+    def upper(text: str) -> str:
+        """Return the text in capitals."""
+
+    brought = (
+        ibis.memtable(rows),
+        in_duckdb.join(ibis.memtable({"sex": ["w"]}), "sex"),
+        in_duckdb.mutate(doubled=doubled(in_duckdb.number)),
+    )
+    for table in brought:
+        with pytest.raises(InputError, match="uses rows in memory or a Python function"):
+            eq.count(table, **ASKED)
+    assert [eq.count(t.to_pyarrow(), **ASKED).n for t in brought] == [2, 300, 600]
+    shouted = in_duckdb.mutate(sex=upper(in_duckdb.sex))
+    assert eq.count(shouted, **ASKED).of("sex=O'BRIEN") == 300
+
+
+@pytest.mark.slow
+def test_errors_of_the_driver_are_explained(ibis):
+    connection = ibis.duckdb.connect()
+    connection.con.execute("CREATE TABLE people (sex text, hired text)")
+    table = connection.table("people")
+    connection.con.execute("DROP TABLE people")
+    with pytest.raises(InputError, match=r"cannot be read as a query: .* people does not exist"):
+        eq.count(table, **ASKED)
+    connection.disconnect()
+    with pytest.raises(InputError, match=r"cannot be read as a query: .*closed"):
+        eq.count(table, **ASKED)

@@ -82,6 +82,7 @@ def test_weights_stay_in_postgres(tmp_path):
         eq.write_weights(table("people"), tmp_path / "weighted.parquet", **ASKED, column="w")
         assert pq.read_table(tmp_path / "weighted.parquet").column_names[-1] == "w"
         for output, column, sentence in (
+            ("public.people", "weight", "is the table itself"),
             ("people", "weight", "is the table itself"),
             ("other", "Sex", "has a column 'Sex' already"),
         ):
@@ -91,3 +92,21 @@ def test_weights_stay_in_postgres(tmp_path):
             eq.sample_weight(table("people"), **ASKED)
     with pytest.raises(InputError, match=r"is not a table of PostgreSQL or Spark"):
         eq.write_weights(PEOPLE, tmp_path / "x.csv", **ASKED)
+
+
+@pytest.mark.slow
+def test_only_tables_of_weights_are_replaced():
+    with in_postgres() as table:
+        people = table("people")
+        eq.write_weights(people, table("weighted"), **ASKED)
+        for other in ("public.weighted", "weighted&application_name=b"):
+            with pytest.raises(InputError, match="is the table itself"):
+                eq.write_weights(table("weighted"), table(other), **ASKED, column="second")
+        asked = {"sensitive_features": ["pay"], "label": "hired"}
+        done = eq.apply(
+            eq.plan(people, **asked, allow="delete"), to=people, output=table("repaired")
+        )
+        for output in ("repaired", "repaired_changes"):
+            with pytest.raises(InputError, match=r"does not begin with .*weights"):
+                eq.write_weights(people, table(output), **ASKED)
+        assert eq.count(table("repaired"), **asked).n == done.after.n

@@ -18,7 +18,7 @@ from equipoise.engines.postgres import PostgresEngine
 from equipoise.engines.routing import shared_engine
 from equipoise.engines.sources import locate
 from equipoise.errors import ColumnNotFound, InputError
-from equipoise.evaluation import reading
+from equipoise.evaluation import evaluate, reading
 from equipoise.evaluation.reading import read_rows
 
 RANDOM = np.random.default_rng(4)
@@ -123,3 +123,49 @@ def test_large_tables_are_sampled_by_default(monkeypatch):
                 missing="raise",
                 sql="SELECT CASE WHEN age > 25 THEN sex END AS sex, age, hired FROM input",
             )
+
+
+HOLES = (
+    "SELECT CASE WHEN age > 30 THEN sex END AS sex, age, CASE WHEN age % 7 > 0 THEN hired END AS hired "
+    "FROM input"
+)
+MISSING_ASKED = ASKED | {"methods": "group,drop", "sql": HOLES, "max_rows": 700}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("missing_label", ["drop", "group"])
+def test_rows_with_missing_values_are_set_aside_before_rows_are_drawn(missing_label):
+    def told(found):
+        return found.n, found.table_rows, found.incomplete, found.without_label
+
+    asked = MISSING_ASKED | {"missing_label": missing_label}
+    with in_postgres() as address:
+        first, second = (
+            eq.simulate_missing(data, **asked, repeats=1) for data in (address, PEOPLE)
+        )
+        assert told(first) == told(second)
+        assert first.n == 700
+        first, second = (eq.compare_missing(data, **asked) for data in (address, PEOPLE))
+        assert (first.n, first.without_label) == (second.n, second.without_label)
+        assert first.n == 700
+        both = eq.compare_missing(address, **asked, treat_label=True)
+        assert (both.n, both.without_label) == (700, 0)
+        assert both.missing_values["hired"] > 50
+
+
+@pytest.mark.slow
+def test_two_tables_are_sampled_by_their_sizes(monkeypatch):
+    read = []
+
+    def kept(rows, request, *, name, after=None):
+        read.extend((len(rows), len(after)))
+        return prepare(rows, request, name=name, after=after)
+
+    prepare = evaluate.prepare
+    monkeypatch.setattr(evaluate, "prepare", kept)
+    fewer = PEOPLE.filter(np.arange(N) % 4 == 0)
+    asked = ASKED | FEW | {"versions": None, "max_rows": 800}
+    with in_postgres() as address:
+        result = eq.evaluate(address, fewer, **asked)
+        assert read == [800, 200]
+        assert [s["rows_given"] for s in result.studies] == [N + len(fewer)]

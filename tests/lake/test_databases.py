@@ -172,6 +172,15 @@ def test_the_table_itself_may_be_replaced_in_postgres():
         assert eq.count(table("people"), **ASKED) == done.after
 
 
+def test_a_table_with_the_name_of_the_output_is_replaced_in_postgres():
+    with in_postgres() as table:
+        plan = eq.plan(table("people"), **ASKED, allow="delete")
+        with psycopg.connect(locate(table("people")).address.partition("&table=")[0]) as connection:
+            connection.execute("CREATE TABLE own AS SELECT 1 AS kept")
+        done = eq.apply(plan, to=table("people"), pool=None, output=table("own"))
+        assert rows_of(table("own")).total() == len(PEOPLE) - done.removed
+
+
 def test_rows_are_removed_from_queries_and_from_frames(database):
     part = "SELECT * FROM input WHERE number < 90"
     plan = eq.plan(database("people"), **ASKED, allow="delete", sql=part)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -12,17 +12,15 @@ from equipoise.api.measurement import COUNTING
 from equipoise.api.tables import asked_table, take_engine
 from equipoise.errors import InputError
 from equipoise.options import take
-from equipoise.options.count import CountRequest, RunOptions
+from equipoise.options.count import RunOptions
 from equipoise.options.evaluation import EvaluationOptions, FeatureOptions, RunningOptions
 from equipoise.progress import Reporter, silent
 
 if TYPE_CHECKING:
-    from equipoise.counts import Reading
     from equipoise.evaluation.evaluation import Evaluation
     from equipoise.evaluation.missing.comparison import MissingValues
     from equipoise.evaluation.missing.mechanisms import Mechanism
     from equipoise.evaluation.missing.simulation import MissingSimulation
-    from equipoise.evaluation.reading import ReadRows
     from equipoise.options.keywords import CountKeywords, EvaluateKeywords, PaperKeywords
 
 
@@ -220,21 +218,27 @@ def compare_missing(
     40
     """
     from equipoise.evaluation.missing import comparison
+    from equipoise.evaluation.reading import read_rows
 
-    (table, given), counting, reading = _rows(
-        data, sensitive_features, label, options, progress, max_rows, seed
+    source, counting, engine = asked_table(
+        data, sensitive_features, label, options, progress, whole=True
     )
+    # Rows without a label that are left out, are so before rows are drawn.
+    is_left_out = not treat_label and counting.missing_label == "drop"
+    present = [counting.label] if is_left_out else []
+    read = read_rows(source, counting, engine, max_rows=max_rows, seed=seed, present=present)
     found = comparison.compare_missing(
-        table,
+        read.rows,
         counting,
         methods=methods,
         min_count=min_count,
         seed=seed,
         max_rows=max_rows,
         treat_label=treat_label,
+        without_label=read.without_label,
         progress=progress,
     )
-    return replace(found, reading=reading, table_rows=given)
+    return replace(found, reading=source.reading, table_rows=read.given)
 
 
 @takes(*COUNTING)
@@ -275,12 +279,15 @@ def simulate_missing(
         Options of :func:`count`.
     """
     from equipoise.evaluation.missing import simulation
+    from equipoise.evaluation.reading import read_rows
 
-    (table, given), counting, reading = _rows(
-        data, sensitive_features, label, options, progress, max_rows, seed
+    source, counting, engine = asked_table(
+        data, sensitive_features, label, options, progress, whole=True
     )
+    present = counting.sensitive if counting.missing_label == "group" else counting.columns
+    read = read_rows(source, counting, engine, max_rows=max_rows, seed=seed, present=present)
     found = simulation.simulate_missing(
-        table,
+        read.rows,
         counting,
         column=column,
         share=share,
@@ -290,25 +297,8 @@ def simulate_missing(
         min_count=min_count,
         seed=seed,
         max_rows=max_rows,
+        without_label=read.without_label,
+        incomplete=read.incomplete,
         progress=progress,
     )
-    return replace(found, reading=reading, table_rows=given)
-
-
-def _rows(
-    data: Any,
-    sensitive_features: Any,
-    label: Any,
-    options: Mapping[str, Any],
-    progress: Reporter,
-    max_rows: int | None,
-    seed: int,
-) -> tuple[ReadRows, CountRequest, Reading]:
-    """Read the rows of a table; also return how they are counted and were read."""
-    from equipoise.evaluation.reading import read_rows
-
-    source, counting, engine = asked_table(
-        data, sensitive_features, label, options, progress, whole=True
-    )
-    found = read_rows(source, counting, engine, max_rows=max_rows, seed=seed)
-    return found, counting, source.reading
+    return replace(found, reading=source.reading, table_rows=read.given)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from equipoise.api.keywords import takes
 from equipoise.api.tables import asked_table, columns_beside
 from equipoise.counts import Counts
+from equipoise.engines.kinds import DATABASES
 from equipoise.errors import InputError
 from equipoise.options import take
 from equipoise.options.count import CountRequest, ReadOptions, RunOptions
@@ -280,7 +281,7 @@ def sample_weight(
     if y is not None:
         data, sensitive_features, label = columns_beside(data, y, sensitive_features, label)
     source, request, engine = asked_table(data, sensitive_features, label, options)
-    if source.kind in ("postgres", "spark"):
+    if source.kind in DATABASES:
         raise InputError(
             f"the rows of {source.name} have no order in which weights could be given; write them beside the "
             "rows with `eq.write_weights`, or give a frame."
@@ -302,8 +303,9 @@ def write_weights(
 ) -> Reweighing:
     """Write a table of a database with one more column: the weights of :func:`sample_weight`.
 
-    The database looks the weights up by cell, so no row leaves it if the output is a table of it, too.
-    The table is made as by :func:`apply`. One that Equipoise did not make is never replaced.
+    The database looks the weights up by cell, so no row leaves it if the output is a table of it, too,
+    and both are named by their addresses. The table is made as by :func:`apply`. In PostgreSQL an older
+    table of weights is replaced; any other table, also a repaired one or a ledger, is refused.
 
     Parameters
     ----------
@@ -321,14 +323,15 @@ def write_weights(
     Reweighing
         The weight of each cell, and the cells that have no rows to weigh.
     """
-    from equipoise.engines.base import MADE, Part
-    from equipoise.engines.weighing import Weighted
+    from equipoise.engines.base import Part
+    from equipoise.engines.weighing import WEIGHTS, Weighted
+    from equipoise.lake.repair.destinations import require_other_tables
     from equipoise.lake.repair.output import place_named
     from equipoise.plans.reweighing import Reweighing
 
     _refuse_counted(data, options)
     source, request, engine = asked_table(data, sensitive_features, label, options, progress)
-    if source.kind not in ("postgres", "spark"):
+    if source.kind not in DATABASES:
         raise InputError(
             f"{source.name} is not a table of PostgreSQL or Spark; `eq.sample_weight` gives its weights, in the "
             "order of its rows."
@@ -339,6 +342,9 @@ def write_weights(
             f"{source.name} has a column {column!r} already; name another one with `column`."
         )
     target = place_named(output, engine)
+    if not isinstance(target, Path):
+        require_other_tables([target], [("the table itself", source)], engine)
+        engine.require_free(target, only=WEIGHTS)
     counts = engine.counts(source, request)
     weighed = Reweighing.of(counts)
     known = request.with_edges(counts.bins)
@@ -347,10 +353,7 @@ def write_weights(
     if isinstance(target, Path):
         engine.write(target, [part])
         return weighed
-    if (target.address, target.table) == (source.address, source.table):
-        raise InputError(f"{source.name} is the table itself; write to a table of another name.")
-    engine.require_free(target, only=MADE)
-    with engine.creating(target, [part], f"{MADE}: weights of {source.name}"):
+    with engine.creating(target, [part], f"{WEIGHTS} {source.public_name}"):
         return weighed
 
 

@@ -58,7 +58,9 @@ def apply(
     to
         Table to repair, as in :func:`count`. It must have the counts the plan was made for.
     output
-        File to write, which may be the table itself. The extension sets the format.
+        File to write, which may be the table itself; the extension sets the format. Or the address of
+        a table of PostgreSQL, where an existing table of that name is replaced, or of Spark, where it is
+        refused.
     pool
         Table whose rows are added. It needs the columns of the first; others are ignored.
     seed
@@ -174,7 +176,8 @@ def repair(
     output
         Repaired table to write: a file, or a table of a database such as
         ``postgresql://user@host/db?table=repaired``, whose base does not leave the database if it is
-        there as well. By default nothing is written.
+        there as well. An existing table of that name is replaced in PostgreSQL, unless it is the base
+        or a table of the lake, and refused in Spark. By default nothing is written.
     plan
         Plan to carry out instead of making one, or the path of one written as JSON; what the lake
         does not have is left out and reported. The columns and limits are those of the plan.

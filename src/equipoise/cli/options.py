@@ -352,7 +352,8 @@ repaired = stacked(
         "-o",
         common=True,
         help="Repaired table to write: a file, whose extension sets the format, or the address of a table "
-        "of PostgreSQL or Spark.",
+        "of PostgreSQL or Spark. An existing table of that name is replaced in PostgreSQL, unless it is the "
+        "base or a table of the lake, and refused in Spark.",
     ),
     file(
         "--ledger",

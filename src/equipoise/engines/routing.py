@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from equipoise.engines.base import Part
 from equipoise.engines.choices import rows_but
 from equipoise.engines.duckdb import DuckDBEngine
+from equipoise.engines.kinds import DATABASES
 from equipoise.errors import InputError, MissingDependency
 from equipoise.progress import Reporter, silent
 
@@ -58,7 +59,7 @@ class Routing:
 
     def engine_of(self, source: Source) -> Engine:
         """Return the engine that a source is on."""
-        if source.kind not in ("postgres", "spark"):
+        if source.kind not in DATABASES:
             return self.local
         if self._is_confined:
             raise InputError(f"{source.name} is not a file; only files can be read here.")

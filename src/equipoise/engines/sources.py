@@ -196,25 +196,44 @@ def _from_frame(data: Any, options: dict[str, Any], columns: Collection[str]) ->
 def _from_ibis(table: Any, options: dict[str, Any]) -> Source:
     """Take a table of ibis as its connection and its query; ibis itself is not loaded."""
     name = "the ibis table"
-    try:
+    with _by_ibis(name):
         backend = table.get_backend()
+    if backend.name not in ("duckdb", "postgres", "pyspark"):
+        raise InputError(
+            f"{name} is on the backend {backend.name!r}; those on duckdb, postgres and pyspark can be measured "
+            "where they are. Give its rows, as in `table.to_pyarrow()`."
+        )
+    if table.op().find(_is_brought):
+        # ibis registers these when it executes an expression itself, and has no public way to do only that.
+        raise InputError(
+            f"{name} uses rows in memory or a Python function, which its database does not have; "
+            "give its rows, as in `table.to_pyarrow()`."
+        )
+    with _by_ibis(name):
         query = str(backend.compile(table))
-    except Exception as error:
-        if not type(error).__module__.startswith("ibis."):
-            raise
-        why = (str(error) or type(error).__name__).splitlines()[0].rstrip(".")
-        raise InputError(f"{name} cannot be written as a query: {why}.") from None
-    if backend.name == "duckdb":
-        return Source(name=name, kind="relation", data=backend.con.sql(query), **options)
-    if backend.name == "pyspark":
-        frame = backend._session.sql(query)  # noqa: SLF001 (there is no other way to its session)
-        return Source(name=name, kind="spark", data=frame, **options)
-    if backend.name == "postgres":
+        if backend.name == "duckdb":
+            return Source(name=name, kind="relation", data=backend.con.sql(query), **options)
+        if backend.name == "pyspark":
+            frame = backend._session.sql(query)  # noqa: SLF001 (there is no other way to its session)
+            return Source(name=name, kind="spark", data=frame, **options)
         return Source(name=name, kind="postgres", data=backend.con, query=query, **options)
-    raise InputError(
-        f"{name} is on the backend {backend.name!r}; those on duckdb, postgres and pyspark can be measured "
-        "where they are. Give its rows, as in `table.to_pyarrow()`."
-    )
+
+
+def _is_brought(node: Any) -> bool:
+    """Whether a part of an expression of ibis is not in the database: a memtable, or a function of Python."""
+    how = getattr(node, "__input_type__", None)
+    is_function = how is not None and how.name != "BUILTIN"
+    return is_function or any(kind.__name__ == "InMemoryTable" for kind in type(node).__mro__)
+
+
+@contextlib.contextmanager
+def _by_ibis(name: str) -> Iterator[None]:
+    """Say in one sentence why ibis, or the driver that it calls, did not do what it was asked."""
+    try:
+        yield
+    except Exception as error:
+        why = (str(error) or type(error).__name__).splitlines()[0].rstrip(".")
+        raise InputError(f"{name} cannot be read as a query: {why}.") from error
 
 
 def _from_connection(connection: Any, table: str, options: dict[str, Any]) -> Source:

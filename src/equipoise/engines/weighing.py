@@ -7,12 +7,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from equipoise.engines import sql
-from equipoise.engines.base import Column
+from equipoise.engines.base import MADE, Column
 from equipoise.engines.choices import wanted_cells
 
 if TYPE_CHECKING:
     from equipoise.counts import CountRequest, Counts
     from equipoise.engines.dialect import Dialect
+
+WEIGHTS = f"{MADE}: weights of"
+"""How the comment on a table of weights begins."""
 
 
 @dataclass(frozen=True, eq=False)

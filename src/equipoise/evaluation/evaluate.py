@@ -10,7 +10,7 @@ from typing import Any
 from equipoise.engines.base import Engine
 from equipoise.engines.sources import Source
 from equipoise.evaluation.evaluation import Evaluation
-from equipoise.evaluation.reading import ReadRows, read_rows
+from equipoise.evaluation.reading import ReadRows, in_proportion, read_rows
 from equipoise.evaluation.request import EvaluationRequest
 from equipoise.evaluation.study.summary import summarize_study
 from equipoise.evaluation.training.empty_cells import require_repairable
@@ -62,15 +62,14 @@ def _study(
     # Everything that may be wrong is checked before rows are read, or before models are trained.
     models = choose_models(wanted.models)
     request, source, after = wanted.request, wanted.source, wanted.after
-    rows, given = _read(source, request, engine)
-    after_rows = None
+    read = [_read(source, request, engine)]
     if after is not None:
         names = {c.name for c in engine.schema(after)}
         drop = [name for name in request.reading.drop if name in names]
-        after_rows, more = _read(after, request, engine, drop)
-        given += more
-    material = prepare(rows, request, name=source.name, after=after_rows)
-    material = replace(material, rows_given=given)
+        read.append(_read(after, request, engine, drop))
+    rows, *others = in_proportion(read, request.seed)
+    material = prepare(rows, request, name=source.name, after=others[0] if others else None)
+    material = replace(material, rows_given=sum(table.given for table in read))
     require_repairable(material, request)
     records = run(material, request, models, jobs=jobs, path=runs, progress=progress)
     title = wanted.title if after is None else f"{source.name} and {after.name}"

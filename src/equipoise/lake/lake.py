@@ -257,8 +257,9 @@ class Lake(Contents):
         plan, base, encoding, delimiter
             As in :meth:`find`; the base must exist.
         output
-            File of the repaired table, or the address of a table of a database. With None nothing is
-            written (a dry run).
+            File of the repaired table, or the address of a table of a database. An existing table of
+            that name is replaced in PostgreSQL, unless it is the base or a table of the lake, and refused
+            in Spark. With None nothing is written (a dry run).
         ledger
             File or table that lists every change; ``OUTPUT.ledger.parquet`` by default, or beside a
             table of a database the table ``…_ledger``.

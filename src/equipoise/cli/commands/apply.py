@@ -37,7 +37,9 @@ Exit codes: 0 success, 1 the pool is too small or the output is not as planned, 
     "-o",
     required=True,
     common=True,
-    help="Repaired table to write; the extension sets the format. It may be the table itself.",
+    help="Repaired table to write: a file, whose extension sets the format, or the address of a table of "
+    "PostgreSQL or Spark. It may be the table itself. An existing table of that name is replaced in "
+    "PostgreSQL, unless it is the pool, and refused in Spark.",
 )
 @options.request(SearchRequest, only=("seed",))
 @options.request(AcquisitionLimits, only=("force", "partial"))

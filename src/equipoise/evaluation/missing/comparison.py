@@ -49,12 +49,14 @@ def compare_missing(
     request: CountRequest,
     *,
     treat_label: bool = False,
+    without_label: int | None = None,
     progress: Reporter = silent,
     **settings: Any,
 ) -> MissingValues:
     """Measure a table with missing values under each method of treating them.
 
-    The settings are those of :class:`~equipoise.evaluation.missing.imputation.Settings`. Methods are
+    If the table is a sample, ``without_label`` is how many rows of the whole one have no label. The
+    other settings are those of :class:`~equipoise.evaluation.missing.imputation.Settings`. Methods are
     compared with ``drop`` or, without it, with the first one.
 
     Examples
@@ -81,6 +83,7 @@ def compare_missing(
     everything, without = read_rows(table, request), 0
     if not treat_label:
         everything, without = with_label_policy(everything)
+        without = without if without_label is None else without_label
     rows = everything.take(drawn(np.arange(len(everything.codes)), asked.max_rows, asked.seed))
     require_values(rows)
     _require_missing(rows, without)

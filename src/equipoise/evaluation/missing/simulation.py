@@ -55,6 +55,8 @@ def simulate_missing(
     mechanism: Mechanism = "random",
     repeats: int = 5,
     max_rows: int | None = 10_000,
+    without_label: int | None = None,
+    incomplete: int | None = None,
     progress: Reporter = silent,
     **settings: Any,
 ) -> MissingSimulation:
@@ -62,7 +64,9 @@ def simulate_missing(
 
     Rows with a missing counted value are set aside, and ``max_rows`` of the others are drawn once.
     Rows without a label are treated as the request says: set aside, refused, or kept with a
-    separate label. The intervals reflect which values were removed, not which rows were drawn.
+    separate label. The intervals reflect which values were removed, not which rows were drawn. If
+    the table is a sample, ``without_label`` and ``incomplete`` are how many rows of the whole one have
+    no label, and how many of the others were set aside.
 
     Examples
     --------
@@ -97,9 +101,9 @@ def simulate_missing(
     ub = common.ub[1:].reshape(repeats, len(asked.methods), *common.ub.shape[1:])
     means = {m.name: ub[:, i].mean(axis=0) for i, m in enumerate(asked.methods)}
     return MissingSimulation(
-        **shared_fields(table, rows, without, asked),
+        **shared_fields(table, rows, without if without_label is None else without_label, asked),
         groups=group_biases(common, labels, 0, means),
-        incomplete=len(everything.codes) - len(known),
+        incomplete=len(everything.codes) - len(known) if incomplete is None else incomplete,
         methods=tuple(
             _simulated(method, labels, common.ub[0], ub[:, i], runs, i)
             for i, method in enumerate(asked.methods)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from equipoise.counts import Condition, CountRequest, Counts, Reading
 from equipoise.counts.rows import cells_of_rows
 from equipoise.engines.base import Engine
+from equipoise.engines.kinds import DATABASES
 from equipoise.engines.sources import Source
 from equipoise.errors import CountsError, InputError
 from equipoise.lake.offers.need import Planned
@@ -156,7 +157,7 @@ def has_order(base: Source) -> bool:
     A view or a query may return them in another order. Rows of a database have no numbers at all.
     """
     is_fixed = base.sql is None and base.kind not in ("duckdb", "relation")
-    return is_fixed or base.kind in ("postgres", "spark")
+    return is_fixed or base.kind in DATABASES
 
 
 def with_order(base: Source, rows: pa.Table) -> Source:
