@@ -19,6 +19,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from psycopg.rows import dict_row
 
 import equipoise as eq
 import servers
@@ -287,6 +288,14 @@ def unnamed_queries(query: str) -> list[str]:
         if not re.match(r"\s*AS\s+\w", query[end:]):
             found.append(query[start.start() : end + 20])
     return found
+
+
+def test_a_connection_may_return_its_rows_as_dictionaries(people):
+    address, _ = people
+    bare = address.replace("&table=people", "")
+    with psycopg.connect(bare, row_factory=dict_row) as connection:
+        asked = {"sensitive_features": ["sex"], "label": "hired"}
+        assert eq.count((connection, "people"), **asked) == eq.count(address, **asked)
 
 
 # ------------------------------------------------------------------------------ bad input

@@ -14,6 +14,7 @@ import psycopg
 import pyarrow as pa
 from psycopg import errors, sql
 from psycopg.pq import TransactionStatus
+from psycopg.rows import tuple_row
 from pyarrow import csv
 
 from equipoise.credentials import scrubbed, without_password
@@ -142,7 +143,7 @@ class Session:
 
     def execute(self, statement: str) -> list[tuple[Any, ...]]:
         """Run statements that take no time; return the rows of the last one that has some."""
-        cursor = self.connection.execute(statement.encode())
+        cursor = self._cursor().execute(statement.encode())
         while cursor.nextset():
             pass
         return [] if cursor.description is None else cursor.fetchall()
@@ -153,7 +154,11 @@ class Session:
 
     def lines(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
         """Run a query of the catalogue with parameters."""
-        return self.connection.execute(statement.encode(), values).fetchall()
+        return self._cursor().execute(statement.encode(), values).fetchall()
+
+    def _cursor(self) -> psycopg.Cursor[tuple[Any, ...]]:
+        # A connection of the user may return rows as something else.
+        return self.connection.cursor(row_factory=tuple_row)
 
     def describe(self, query: str) -> list[Described]:
         """Tell the columns of a query without running it."""
