@@ -180,20 +180,12 @@ def apply_plan(
     request = plan.counts.request_for_rows()
     progress(f"counting {base.name}", 0)
     change = PlannedChange.of(plan, base, engine.counts(base, request), force=force)
+    parts, added, shortfall = _take(
+        change, pool, engine, seed, missing_columns, progress, partial=partial
+    )
+    progress(f"reading {base.name}", 3 / STEPS)
     if change.delete.n and not has_order(base):
         change = replace(change, base=with_order(base, engine.read(base)))
-    parts, added, shortfall = [], list[LocatedRow](), tuple[Shortfall, ...]()
-    if change.add.n:
-        if pool is None:
-            raise InputError(
-                f"the plan adds {rows_text(change.add.n)}; name the table that has them with `pool`."
-            )
-        _require_columns(base, pool, request, engine, missing_columns)
-        shortfall = _require_enough(pool, change.add, request, engine, partial, progress)
-        progress(f"choosing rows of {pool.name}", 2 / STEPS)
-        rows, added = choose_located(engine, pool, request, change.add, seed)
-        parts = [(pool.name, rows)]
-    progress(f"reading {base.name}", 3 / STEPS)
     removed = choose_removed(engine, change, seed)
     new = put_together(columns_like(base, engine), parts, base.name)
     progress(f"writing {named}", 4 / STEPS)
@@ -225,6 +217,30 @@ def apply_plan(
         seed=seed,
         **change.measured(after),
     )
+
+
+def _take(
+    change: PlannedChange,
+    pool: Source | None,
+    engine: Engine,
+    seed: int,
+    missing_columns: MissingColumns,
+    progress: Reporter,
+    *,
+    partial: bool,
+) -> tuple[list[tuple[str, pa.Table]], list[LocatedRow], tuple[Shortfall, ...]]:
+    """Choose the rows of the pool that a plan adds: these, where they stand, and what is lacking."""
+    if not change.add.n:
+        return [], [], ()
+    if pool is None:
+        raise InputError(
+            f"the plan adds {rows_text(change.add.n)}; name the table that has them with `pool`."
+        )
+    _require_columns(change.base, pool, change.request, engine, missing_columns)
+    shortfall = _require_enough(pool, change.add, change.request, engine, partial, progress)
+    progress(f"choosing rows of {pool.name}", 2 / STEPS)
+    rows, added = choose_located(engine, pool, change.request, change.add, seed)
+    return [(pool.name, rows)], added, shortfall
 
 
 def _write_file(

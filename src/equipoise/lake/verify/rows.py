@@ -166,21 +166,19 @@ def _others(
     if is_numbered:
         return [row for row in rows if row.place not in explained.places]
     asked, digits = set(parts), len(parts[0])
-    left = Counter(text for text in explained.hashes if text[:digits] in asked)
-    others = []
-    for row in rows:
-        if left[row.hash]:
-            left[row.hash] -= 1
-        else:
-            others.append(row)
-    return others
+    return _beyond(rows, (text for text in explained.hashes if text[:digits] in asked))
 
 
 def _surplus(mine: Sequence[ListedRow], theirs: Sequence[ListedRow]) -> list[ListedRow]:
     """Return my rows that the others do not have, or have fewer times."""
-    left = Counter(row.hash for row in theirs)
+    return _beyond(mine, (row.hash for row in theirs))
+
+
+def _beyond(rows: Sequence[ListedRow], hashes: Iterable[str]) -> list[ListedRow]:
+    """Return the rows that are left if each hash takes one of its rows away."""
+    left = Counter(hashes)
     more = []
-    for row in mine:
+    for row in rows:
         if left[row.hash]:
             left[row.hash] -= 1
         else:
