@@ -122,7 +122,13 @@ class Database(Filtering):
 
         All other rows are returned in no certain order, since tables of a database have none.
         """
-        with self._located(source, located=located) as (table, columns, known):
+        # Rows that have a key are counted before they are chosen, which tells if it must be checked again.
+        is_counted = bool(take.n) and source.view is None
+        with self._located(source, located=located, checked=not is_counted) as (
+            table,
+            columns,
+            known,
+        ):
             if not rest:
                 return self._chosen(
                     source, table, columns, request, take, seed, known, located=located
@@ -282,6 +288,7 @@ class Database(Filtering):
         if known.key and not known.carried and take.n:
             plainly = replace(request, missing="group", missing_label="group", weight=None)
             there = self._counted(source, table, columns, plainly)
+            self._identity(source, table, columns, there.n)
         for limited in (True, False):
             wanted = wanted_cells(take, columns, request, there if limited else None)
             with self._registered(wanted) as name:
@@ -316,25 +323,44 @@ class Database(Filtering):
             key = tuple(source.key) if located else ()
             yield table, own, Identity(key=key, carried=name)
 
+    @contextlib.contextmanager
+    def _asked(self, source: Source) -> Iterator[str]:
+        """Give the rows that a view asks for to the database; their name is empty if there are none."""
+        if source.asked is None:
+            yield ""
+            return
+        with self._registered(source.asked) as name:
+            yield name
+
     def _viewed_text(
-        self, source: Source, table: str, columns: tuple[Column, ...], carried: str
+        self,
+        source: Source,
+        table: str,
+        columns: tuple[Column, ...],
+        carried: str,
+        asked: str,
     ) -> str:
         """Return the text of the view of an opened table."""
         if source.view is None:
             return table
         if not carried:
-            return sql.over(table, source.view.query(self.dialect))
+            return sql.over(table, source.view.query(self.dialect), asked)
         require_comparable(columns, source.name)
         table = sql.with_origin(self.dialect, table, columns, source.key, carried)
         return sql.over(table, source.view.query(self.dialect, (carried,)))
 
-    def _identity(self, source: Source, table: str, columns: tuple[Column, ...]) -> Identity:
-        """Tell what rows of a table are known by; refuse a key that is not one."""
+    def _identity(
+        self, source: Source, table: str, columns: tuple[Column, ...], rows: int | None = None
+    ) -> Identity:
+        """Tell what rows of a table are known by; refuse a key that is not one.
+
+        ``rows`` is the number of rows of the table, if that is known.
+        """
         if not source.key:
             return Identity()
         require_names([c.name for c in columns], source.key, source.name)
         if not self._guarantees_key(source):
-            self._require_key(source, table)
+            self._require_key(source, table, rows)
         return Identity(key=tuple(source.key))
 
     def _guarantees_key(self, source: Source) -> bool:  # noqa: ARG002
@@ -346,13 +372,13 @@ class Database(Filtering):
         """Tables whose keys were checked, and how many rows they had."""
         return {}
 
-    def _require_key(self, source: Source, table: str) -> None:
+    def _require_key(self, source: Source, table: str, there: int | None) -> None:
         """Refuse a key that is not one; a table of as many rows as before is not checked again."""
         title = f"checking the key of {source.name}"
         before = self._checked_keys.get(source) if source.data is None else None
         if before is not None:
-            found = self._arrow(source, f"SELECT count(*) AS n FROM {table} AS input", title)
-            if int(found["n"][0].as_py()) == before:
+            now = self._number_of_rows(source, table) if there is None else there
+            if now == before:
                 return
         found = self._arrow(source, sql.count_keys(self.dialect, table, source.key), title)
         rows, absent, repeated = (int(column[0].as_py()) for column in found.columns)

@@ -224,10 +224,6 @@ class Dialect:
         """Whether a text has ASCII characters only."""
         return f"octet_length({text}) = length({text})"
 
-    def words(self, words: Iterable[str]) -> str:
-        """Write a table with a column ``word`` of many words without commas, as one literal."""
-        raise NotImplementedError
-
     def joined(self, texts: Iterable[str]) -> str:
         """Write texts, of which some may be null, as one text that no others give."""
         parts = [f"coalesce({self.as_text(f'length({t})')} || ':' || {t}, '-')" for t in texts]

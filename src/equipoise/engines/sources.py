@@ -44,6 +44,9 @@ class View(Protocol):
         """Write the query; the columns ``carried`` of the table come after its own, as they are."""
 
 
+WORD = "word"
+"""Column of a table of words, such as hashes, that a view asks for; they have no commas and quotes."""
+
 READING = tuple(f.name for f in fields(Reading))
 """Options of :func:`locate` that a user may give."""
 
@@ -53,9 +56,9 @@ class Source:
     """A table: files, a table of a database, or a frame in memory.
 
     ``table`` names a table of a database, or a sheet; ``query`` is one of the database that gives the
-    table; ``data`` is the Arrow table or the relation itself. A query ``sql`` calls the table ``input``, and so does a ``view`` its result. ``key`` are
-    the columns that rows are known by. Only rows that satisfy ``where`` are seen. If
-    a source is ``lenient``, lines of CSV files that are not rows are skipped and counted.
+    table; ``data`` is the Arrow table or the relation itself. A query ``sql`` calls the table ``input``,
+    and so does a ``view`` its result; the rows that the view asks for are the table ``asked``. ``key`` are
+    the columns that rows are known by. Only rows that satisfy ``where`` are seen. If a source is ``lenient``, lines of CSV files that are not rows are skipped and counted.
 
     Data that is not a file of this machine has an ``address``, which may hold a password: it is used
     to connect, and never shown; ``name`` is the address without it. ``stored`` are files in a store.
@@ -70,6 +73,7 @@ class Source:
     data: Any = field(default=None, repr=False, compare=False)
     sql: str | None = None
     view: View | None = None
+    asked: pa.Table | None = field(default=None, repr=False, compare=False)
     key: tuple[str, ...] = ()
     where: Condition | None = None
     encoding: str = "utf-8"

@@ -421,10 +421,14 @@ def fingerprint(d: Dialect, table: str, columns: Sequence[Column]) -> str:
     return f"SELECT count(*) AS n, {d.as_text('sum(bits)')} AS total FROM ({bits}) AS hashed"
 
 
-def over(table: str, query: str) -> str:
-    """Return the result of a query over a table, which it calls ``input``."""
+def over(table: str, query: str, asked: str = "") -> str:
+    """Return the result of a query over a table, which it calls ``input``, and perhaps over ``asked``."""
+    beside = f", asked AS (SELECT * FROM {asked} AS listed)" if asked else ""
     # On separate lines, since it may end in a comment.
-    return f"(WITH input AS (SELECT * FROM {table} AS given) SELECT * FROM (\n{query}\n) AS result)"
+    return (
+        f"(WITH input AS (SELECT * FROM {table} AS given){beside} "
+        f"SELECT * FROM (\n{query}\n) AS result)"
+    )
 
 
 def numbered(table: str, columns: Sequence[Column]) -> str:

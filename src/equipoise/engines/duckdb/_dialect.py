@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import ClassVar
 
 from equipoise.counts.reading import Condition
@@ -135,10 +135,6 @@ class DuckDBDialect(Dialect):
     def is_ascii(self, text: str) -> str:
         """Whether a text has ASCII characters only."""
         return f"strlen({text}) = length({text})"
-
-    def words(self, words: Iterable[str]) -> str:
-        """Write a table with a column of many words."""
-        return f"(SELECT unnest(string_split('{','.join(words)}', ',')) AS word)"
 
     def quotient(self, a: str, b: str) -> str:
         """Divide whole numbers that are not negative."""

@@ -27,7 +27,14 @@ from equipoise.engines.duckdb._session import Session
 from equipoise.engines.duckdb._window import path_in_sql
 from equipoise.engines.readers import spreadsheets, sqlite
 from equipoise.engines.readers.copies import Copy, Spool
-from equipoise.engines.sources import Source, called, chosen_table, dialect_of, explain_renamed
+from equipoise.engines.sources import (
+    WORD,
+    Source,
+    called,
+    chosen_table,
+    dialect_of,
+    explain_renamed,
+)
 from equipoise.engines.sql import over
 from equipoise.engines.stored import FilePath
 from equipoise.engines.stores import delta, iceberg
@@ -52,16 +59,26 @@ class Tables:
         self, source: Source, *, described: bool = True
     ) -> Iterator[tuple[str, tuple[Column, ...]]]:
         """Yield the SQL text of a table, and its columns if they are asked for, while it can be read."""
-        with self._session.lock, self._input(source) as table:
+        with self._session.lock, self._input(source) as table, self._asked(source) as asked:
             text = table if source.sql is None else self._query_over(table, source)
             try:
                 if source.where is not None:
                     text = restrict(self._session, source, text)
                 if source.view is not None:
-                    text = over(text, source.view.query(DIALECT))
+                    text = over(text, source.view.query(DIALECT), asked)
                 yield text, self._session.columns(source, text) if described else ()
             except ColumnNotFound as error:
                 raise explain_renamed(error, source) from None
+
+    def _asked(self, source: Source) -> contextlib.AbstractContextManager[str]:
+        if source.asked is None:
+            return contextlib.nullcontext("")
+        if source.kind == "relation":  # the connection of which does not have our tables
+            words = ",".join(source.asked[WORD].to_pylist())
+            return contextlib.nullcontext(
+                f"(SELECT unnest(string_split('{words}', ',')) AS {WORD})"
+            )
+        return self._session.registered(source.asked)
 
     @contextlib.contextmanager
     def _input(self, source: Source) -> Iterator[str]:

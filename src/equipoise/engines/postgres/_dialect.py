@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import ClassVar
 
 from equipoise.counts.reading import Condition
@@ -96,10 +96,6 @@ class PostgresDialect(casts.CastingDialect):
     def in_lower_case(self, text: str) -> str:
         """Write letters in lower case, whatever the locale is."""
         return super().in_lower_case(f'({text} COLLATE "C")')
-
-    def words(self, words: Iterable[str]) -> str:
-        """Write a table with a column of many words."""
-        return f"(SELECT unnest('{{{','.join(words)}}}'::text[]) AS word)"
 
     def quotient(self, a: str, b: str) -> str:
         """Divide whole numbers that are not negative."""

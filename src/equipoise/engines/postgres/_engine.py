@@ -324,12 +324,13 @@ class PostgresEngine(Database):
         with (
             session.transaction(read_only=source.kind != "frame"),
             self._input(session, source) as table,
+            self._asked(source) as asked,
         ):
             text = table if source.sql is None else sql.over(table, _one_query(source.sql))
             text, columns = self._with_common_types(session, source, text)
             text = self._restricted(source, text, columns)
             if source.view is not None:
-                text = self._viewed_text(source, text, columns, carried)
+                text = self._viewed_text(source, text, columns, carried, asked)
                 text, columns = self._with_common_types(session, source, text)
             yield text, columns
 

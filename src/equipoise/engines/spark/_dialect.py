@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import ClassVar
 
 from equipoise.counts.reading import Condition
@@ -105,10 +105,6 @@ class SparkDialect(casts.CastingDialect):
     def without(self, text: str, pattern: str) -> str:
         """Read a text without all that matches a pattern."""
         return f"regexp_replace({text}, {self.literal(pattern)}, '')"
-
-    def words(self, words: Iterable[str]) -> str:
-        """Write a table with a column of many words."""
-        return f"(SELECT explode(split('{','.join(words)}', ',')) AS word)"
 
     def quotient(self, a: str, b: str) -> str:
         """Divide whole numbers that are not negative."""

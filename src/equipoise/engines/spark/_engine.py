@@ -283,14 +283,19 @@ class SparkEngine(Database):
                 f"the spark engine cannot read {source.kind} ({source.name}), only "
                 f"{', '.join(self.reads)}; use the duckdb engine."
             )
-        with self._lock, self._explaining(source), self._input(source) as table:
+        with (
+            self._lock,
+            self._explaining(source),
+            self._input(source) as table,
+            self._asked(source) as asked,
+        ):
             text = table
             if source.sql is not None:
                 text = sql.over(table, source.sql.strip().rstrip(";"))
             text, columns = self._with_common_types(source, text)
             text = self._restricted(source, text, columns)
             if source.view is not None:
-                text = self._viewed_text(source, text, columns, carried)
+                text = self._viewed_text(source, text, columns, carried, asked)
                 text, columns = self._with_common_types(source, text)
             yield text, columns
 
@@ -377,7 +382,8 @@ class SparkEngine(Database):
 
     @contextlib.contextmanager
     def _registered(self, rows: pa.Table) -> Iterator[str]:
-        with self._viewed(self._frame(rows)) as name:
+        # Spark does not know that these rows are few: it would send those of the table around instead.
+        with self._viewed(self._frame(rows).hint("broadcast")) as name:
             yield name
 
     def _frame(self, rows: pa.Table) -> DataFrame:

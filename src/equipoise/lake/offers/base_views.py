@@ -9,6 +9,7 @@ from equipoise.counts import CountRequest
 from equipoise.engines import sql
 from equipoise.engines.base import Column
 from equipoise.engines.dialect import Dialect
+from equipoise.engines.sources import WORD
 from equipoise.lake.offers.fingerprints import DIGITS
 from equipoise.lake.offers.meanings import HashedColumn, digested
 
@@ -33,18 +34,17 @@ class RowCount:
 
 @dataclass(frozen=True)
 class EqualRows:
-    """A view of how many rows of a table have each of some digests over some columns."""
+    """A view of how many rows of a table have each of the digests that are asked for."""
 
     table: Sequence[Column]
     compared: Sequence[HashedColumn]
-    digests: Sequence[str]
 
     def query(self, d: Dialect, carried: Sequence[str] = ()) -> str:  # noqa: ARG002
         """Write the query; see :class:`~equipoise.engines.sources.View`."""
         rows = digested(d, self.compared, {}, sql.mark_of(self.table))
         return (
             f"SELECT digest, count(*) AS n FROM ({rows}) AS rows_of_base "
-            f"JOIN {d.words(self.digests)} AS asked ON asked.word = digest GROUP BY digest"
+            f"JOIN asked ON asked.{WORD} = digest GROUP BY digest"
         )
 
 

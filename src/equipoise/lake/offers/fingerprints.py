@@ -333,6 +333,30 @@ def hash_text(text: str) -> str:
     return f"{_md5(text):0{DIGITS}x}"
 
 
+def as_texts(hashes: Hashes) -> pa.Array:
+    """Write hashes as databases do, without a Python object for each.
+
+    >>> as_texts(np.array([255, 16], np.uint64)).to_pylist()
+    ['00000000000000ff', '0000000000000010']
+    """
+    import pyarrow as pa
+
+    digits = hashes.astype(">u8").tobytes().hex().encode()
+    ends = np.arange(len(hashes) + 1, dtype=np.int32) * DIGITS
+    return pa.StringArray.from_buffers(len(hashes), pa.py_buffer(ends), pa.py_buffer(digits))
+
+
+def from_texts(texts: pa.ChunkedArray) -> Hashes:
+    """Read hashes that databases wrote.
+
+    >>> import pyarrow as pa
+    >>> from_texts(pa.chunked_array([as_texts(np.array([255, 16], np.uint64))])).tolist()
+    [255, 16]
+    """
+    digits = bytes.fromhex("".join(texts.to_pylist()))
+    return np.frombuffer(digits, ">u8").astype(np.uint64)
+
+
 _MISSING = np.uint64(_md5(""))
 """Hash of missing values and of empty texts, which not every file format tells apart."""
 

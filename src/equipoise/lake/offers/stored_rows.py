@@ -17,7 +17,7 @@ from equipoise.engines.choices import wanted_cells
 from equipoise.engines.column_types import family
 from equipoise.engines.kinds import DATABASES
 from equipoise.engines.profiling import ColumnProfile
-from equipoise.engines.sources import Source, View
+from equipoise.engines.sources import WORD, Source, View
 from equipoise.lake.offers.base_views import (
     AlikeRows,
     EqualRows,
@@ -27,7 +27,14 @@ from equipoise.lake.offers.base_views import (
     SampledRows,
 )
 from equipoise.lake.offers.duplicates import Known
-from equipoise.lake.offers.fingerprints import DIGITS, RowHashes, loose_hashes, value_hashes
+from equipoise.lake.offers.fingerprints import (
+    DIGITS,
+    RowHashes,
+    as_texts,
+    from_texts,
+    loose_hashes,
+    value_hashes,
+)
 from equipoise.lake.offers.held_rows import Chances, Located, Sample, in_place_of
 from equipoise.lake.offers.meanings import HashedColumn
 from equipoise.lake.offers.need import Need
@@ -190,10 +197,15 @@ class StoredRows:
         self._known[key] = asked[order], counted[order]
 
     def _counted(self, names: Sequence[str], digests: NDArray[np.uint64]) -> Whole:
-        texts = [f"{digest:0{DIGITS}x}" for digest in digests.tolist()]
-        found = self._asked(EqualRows(self.table, self._compared(names), texts))
-        rows = dict(zip(found["digest"].to_pylist(), found["n"].to_pylist(), strict=True))
-        return np.array([rows.get(text, 0) for text in texts], np.int64)
+        """Count the rows with each of some digests, which rise."""
+        import pyarrow as pa
+
+        view = EqualRows(self.table, self._compared(names))
+        asked = pa.table({WORD: as_texts(digests)})
+        found = self.engine.read(replace(self.source, view=view, asked=asked))
+        rows = np.zeros(len(digests), np.int64)
+        rows[np.searchsorted(digests, from_texts(found["digest"]))] = found["n"].to_numpy()
+        return rows
 
     def _compared(self, names: Sequence[str]) -> list[HashedColumn]:
         return [self.columns[name] for name in sorted(set(names))]

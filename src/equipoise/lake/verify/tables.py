@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from equipoise.engines.base import Column, Engine, Identity
 from equipoise.engines.column_types import family
-from equipoise.engines.sources import Source, View
+from equipoise.engines.sources import WORD, Source, View
 from equipoise.errors import ColumnNotFound, InputError
 from equipoise.lake.verify.files import Cell, PlanFile, has_places
 from equipoise.lake.verify.views import ComparedRows, ListedRows, RowComparison, SummedRows
@@ -69,8 +69,12 @@ class CheckedTable:
 
     def listed(self, parts: Sequence[str]) -> list[ListedRow]:
         """List the rows whose hash begins with some digits, in the order of their places."""
+        import pyarrow as pa
+
         known = Identity(key=tuple(self.source.key), numbered=self.numbered)
-        found = self.read(ListedRows(self.columns, self.comparison, parts, known))
+        view = ListedRows(self.columns, self.comparison, len(parts[0]), known)
+        asked = pa.table({WORD: pa.array(parts, pa.string())})
+        found = self.engine.read(replace(self.source, view=view, asked=asked))
         lines = zip(*(found[n].to_pylist() for n in ("place", "md5", "h")), strict=True)
         return sorted(ListedRow(*line) for line in lines)
 

@@ -9,6 +9,7 @@ from equipoise.engines import sql
 from equipoise.engines.base import Column, Identity
 from equipoise.engines.column_types import family, is_float
 from equipoise.engines.dialect import Dialect
+from equipoise.engines.sources import WORD
 
 PLAIN = r"[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?"
 WHOLE = r"[+-]?[0-9]+"
@@ -161,14 +162,14 @@ class SummedRows:
 
 @dataclass(frozen=True)
 class ListedRows:
-    """A view of the rows whose hash begins with some digits: the hash, and what rows are known by.
+    """A view of the rows whose hash begins with the digits asked for: it, and what they are known by.
 
     Rows of files are known by their number, which is counted here, others by a key or their md5.
     """
 
     table: tuple[Column, ...]
     comparison: RowComparison
-    parts: Sequence[str]
+    digits: int
     known: Identity
 
     def query(self, d: Dialect, carried: Sequence[str] = ()) -> str:  # noqa: ARG002
@@ -183,10 +184,10 @@ class ListedRows:
             f"SELECT {place} AS place, {md5} AS md5, {self.comparison.md5(d)} AS h "
             f"FROM input{d.fence}"
         )
-        start = f"substr(h, 1, {len(self.parts[0])})"
+        start = f"substr(h, 1, {self.digits})"
         return (
             f"SELECT place, md5, h FROM (SELECT hashed.*, {start} AS part FROM ({hashed}) AS hashed) "
-            f"AS told JOIN {d.words(self.parts)} AS asked ON asked.word = part"
+            f"AS told JOIN asked ON asked.{WORD} = part"
         )
 
 
