@@ -17,8 +17,9 @@ from equipoise.engines.sources import Source
 from equipoise.lake.offers.find import explain_lacks
 from equipoise.lake.offers.need import EVERY_ROW, Need, need_of
 from equipoise.lake.offers.prospect import Prospect, explore
-from equipoise.lake.offers.scanner import Union, warn_of_chance
+from equipoise.lake.offers.scanner import Scanner, Union, warn_of_chance
 from equipoise.lake.offers.shortfall import Lack
+from equipoise.lake.offers.survey import Candidate
 from equipoise.lake.repair.acquire import acquire, output_places
 from equipoise.lake.repair.acquisition import Acquired
 from equipoise.lake.repair.base import cell_table
@@ -282,18 +283,29 @@ def all_available(counts: Counts, prospect: Prospect, progress: Reporter = silen
 
 
 def available(need: Need, prospect: Prospect, progress: Reporter) -> np.ndarray[Any, Any]:
-    """Count the distinct rows of the needed cells in all usable tables together."""
+    """Count the distinct rows of the needed cells in usable tables, until there are enough."""
     scanner = prospect.scanner(need)
-    total, union = np.zeros(len(need.rows), np.int64), Union(scanner)
+    union = Union(scanner)
     usable = [c for c in prospect.survey.usable if scanner.bound(c).any()]
+    first = _probably_enough(usable, scanner)
+    for start, end in ((0, first), (first, len(usable))):
+        scanner.expect(usable[start:end], progress)
+        scanner.compare_all(usable[:end])
+        for candidate in usable[start:end]:
+            union.add(candidate)
+        if (union.found >= need.rows).all():
+            break
+    return union.found
+
+
+def _probably_enough(usable: Sequence[Candidate], scanner: Scanner) -> int:
+    """Return how many tables may have twice the needed rows, since some of them are duplicates."""
+    total = 0 * scanner.need.rows
     for i, candidate in enumerate(usable):
-        progress(f"scanning {candidate.name}", i / len(usable))
-        scanner.draw(candidate)
-    scanner.expect(usable)
-    scanner.compare_all(usable)
-    for candidate in usable:
-        total += union.add(candidate)
-    return total
+        if (total >= 2 * scanner.need.rows).all():
+            return i
+        total = total + scanner.bound(candidate)
+    return len(usable)
 
 
 def _every_cell(counts: Counts) -> Need:

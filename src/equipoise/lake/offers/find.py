@@ -392,7 +392,5 @@ def _compare_all(usable: Sequence[Candidate], scanner: Scanner, progress: Report
     bounds = [scanner.bound(candidate) for candidate in usable]
     short = sum(bounds, 0 * scanner.need.rows) < scanner.need.rows
     some = [c for c, bound in zip(usable, bounds, strict=True) if (bound * short).any()]
-    for i, candidate in enumerate(some):
-        progress(f"scanning {candidate.name}", i / len(usable))
-        scanner.draw(candidate)
+    scanner.expect(some, progress)
     scanner.compare_all(some)

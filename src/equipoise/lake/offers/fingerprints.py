@@ -28,7 +28,7 @@ _MOST_KEPT, _MOST_SETS = 4_000_000, 32
 DIGITS = 16
 """Number of hexadecimal digits of a hash."""
 
-_FEW = 20_000
+_FEW = 2_000
 """Maximum number of rows whose hashes of single columns are cached, ready to be summed."""
 
 _AT_ONCE = 20_000

@@ -140,7 +140,7 @@ def scan_all(candidates: Sequence[Candidate], scanner: Scanner, progress: Report
         if all(_is_comparable(name, c) for name in key) and not scanner.lacking(c)
         if scanner.bound(c).any()
     ]
-    scanner.expect(some)
+    scanner.expect(some, progress)
     found = []
     for i, candidate in enumerate(some):
         progress(f"scanning {candidate.name}", i / len(some))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import bisect
 import functools
 import math
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -20,6 +20,7 @@ from equipoise.lake.matching.columns.target import Wanted
 from equipoise.lake.matching.restriction import Restriction
 from equipoise.lake.offers.base_rows import BaseRows
 from equipoise.lake.offers.duplicates import Known
+from equipoise.lake.offers.fingerprints import RowHashes
 from equipoise.lake.offers.held_rows import Chances
 from equipoise.lake.offers.need import Need
 from equipoise.lake.offers.ranking import frechet
@@ -27,6 +28,7 @@ from equipoise.lake.offers.reads import Drawn, Reads
 from equipoise.lake.offers.stored_rows import StoredRows
 from equipoise.lake.offers.survey import Candidate
 from equipoise.plain import rows_text
+from equipoise.progress import Reporter, silent
 from equipoise.values import MISSING, Value
 
 if TYPE_CHECKING:
@@ -39,8 +41,8 @@ _Counted: TypeAlias = "tuple[Whole, dict[str, int], int]"
 _MANY = 0.2
 """Share of duplicates that, if chance explains it, is worth a warning."""
 
-_KEPT = 300_000
-"""Maximum number of rows kept in memory, so that their tables are not read twice."""
+_KEPT = {"ample": 300_000, "tight": 100_000}
+"""Maximum number of rows kept in memory, so that their tables are not read twice; fewer if the base is large."""
 
 _DEEPER = 4
 """Factor by which more rows are looked at if too few of them are new."""
@@ -250,26 +252,28 @@ class Scanner:
         first = np.minimum(_first_depth(self.need.rows), there)
         return self._depths.setdefault(candidate.name, first)
 
-    def expect(self, candidates: Sequence[Candidate]) -> None:
-        """Count the equals of rows of several tables at once, if the base has to be queried."""
-        if self.known is None or not isinstance(self.known.base, StoredRows):
-            return
-        kept = [self.draw(c).hashes for c in candidates if self._stays(c)]
-        self.known.base.expect(kept, self.known)
+    def expect(self, candidates: Sequence[Candidate], progress: Reporter = silent) -> None:
+        """Draw the rows of several tables; count their equals at once, if the base has to be queried."""
+        tables = self._drawn(candidates, progress)
+        if self.known is not None and isinstance(self.known.base, StoredRows):
+            self.known.base.expect(tables, self.known)
+        else:
+            deque(tables, maxlen=0)
 
-    def _stays(self, candidate: Candidate) -> bool:
-        """Whether the rows of a table that are drawn will be kept until it is scanned."""
-        if candidate.name in self.kept or self._reads.whole(candidate, self.need) is not None:
-            return True
-        return self._is_kept(int(self._depth(candidate).sum()))
+    def _drawn(self, candidates: Sequence[Candidate], progress: Reporter) -> Iterator[RowHashes]:
+        for i, candidate in enumerate(candidates):
+            progress(f"scanning {candidate.name}", i / len(candidates))
+            yield self.draw(candidate).hashes
 
     def _is_kept(self, rows: int) -> bool:
-        return rows + sum(len(drawn.places) for drawn in self.kept.values()) <= _KEPT
+        most = _KEPT["tight" if isinstance(self.base, StoredRows) else "ample"]
+        return rows + sum(len(drawn.places) for drawn in self.kept.values()) <= most
 
     def compare_all(self, candidates: Sequence[Candidate]) -> None:
-        """Find the rows that tables share, if all of these tables are going to be compared."""
+        """Find the rows that tables share, of those tables whose rows are kept."""
         if self.known is not None:
-            self.known.compare_all([self.draw(candidate).hashes for candidate in candidates])
+            kept = [c for c in candidates if c.name in self.kept or self._reads.whole(c, self.need)]
+            self.known.compare_all([self.draw(candidate).hashes for candidate in kept])
 
     def _count(self, candidate: Candidate) -> tuple[Whole, dict[str, int], int]:
         """Count the rows of each needed cell, those that cannot be converted, and those outside."""

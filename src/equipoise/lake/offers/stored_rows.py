@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import weakref
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -171,15 +171,15 @@ class StoredRows:
         found: Whole = counted[np.searchsorted(asked, digests)]
         return found
 
-    def expect(self, tables: Sequence[RowHashes], known: Known) -> None:
+    def expect(self, tables: Iterable[RowHashes], known: Known) -> None:
         """Count the equals of rows of several tables, with a query for each set of columns."""
-        sets: dict[tuple[str, ...], list[RowHashes]] = {}
+        sets: dict[tuple[str, ...], list[NDArray[np.uint64]]] = {}
         for rows in tables:
             names = tuple(sorted(known.compared(rows, self)))
             if names:
-                sets.setdefault(names, []).append(rows)
-        for names, some in sets.items():
-            self._count(names, np.concatenate([rows.digests(names) for rows in some]))
+                sets.setdefault(names, []).append(rows.digests(names))
+        for names, digests in sets.items():
+            self._count(names, np.concatenate(digests))
 
     def _count(self, names: Sequence[str], digests: NDArray[np.uint64]) -> None:
         """Count the rows with each of some digests, unless they are counted already."""

@@ -52,12 +52,17 @@ class Index:
     def profiles(self, ids: Iterable[int]) -> dict[int, Profile]:
         """The profiles of some tables, by number."""
         with self._explained():
-            return _records.read_profiles(self._connection, list(ids))
+            return _records.read_profiles(self._connection, self._among(list(ids)))
+
+    def _among(self, ids: Sequence[int]) -> _records.Chosen:
+        return _records.among(ids, self.counts[0])
 
     def tables_by_id(self, ids: Iterable[int]) -> dict[int, Table]:
         """Some tables, by number."""
         with self._explained():
-            found = _records.read_tables(self._connection, self._places, ids=list(ids))
+            found = _records.read_tables(
+                self._connection, self._places, chosen=self._among(list(ids))
+            )
         return {table.id: table for table in found}
 
     @functools.cached_property
@@ -79,7 +84,7 @@ class Index:
 
     def columns(self, ids: Sequence[int], fields: str) -> dict[str, NDArray[Any]]:
         """Read some fields of the columns of some tables that have values, by number and place."""
-        chosen, given = _records.among(ids)
+        chosen, given = self._among(ids)
         return self.given(
             f'SELECT {fields} FROM columns WHERE {chosen} AND "distinct" > 0 ORDER BY id, place',
             {},

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from equipoise.counts.skipped import NOTHING, Skipped
 from equipoise.engines.profiling import ColumnProfile, Profile
@@ -85,18 +86,25 @@ def snapshots_by_file(
     return {file: set(hashes) for file, hashes in rows}
 
 
-_FEW = 1_000  # numbers that are written into a query
+Chosen: TypeAlias = tuple[str, list[Any]]
+"""A condition on the numbers of tables, and its parameters."""
+
+_SHARE = 1 / 2_000
+"""Share of all tables up to which it is faster to look them up one by one."""
 
 
-def among(ids: Sequence[int]) -> tuple[str, list[list[int]]]:
-    """Return the condition that a number is one of some, and its parameters.
+def among(ids: Sequence[int], tables: float = math.inf) -> Chosen:
+    """Return the condition that a number is one of some of so many tables, and its parameters.
 
-    A few are written out: only then does DuckDB look them up in an index, instead of reading all.
+    A few of very many are written out: only then does DuckDB look them up in an index, for which it
+    decompresses a part of each column every time, instead of reading the columns once.
 
-    >>> among([3, 5])
+    >>> among([3, 5], 1_000_000)
     ('id IN (3, 5)', [])
+    >>> among([3, 5], 1_000)
+    ('id IN (SELECT unnest(?::BIGINT[]))', [[3, 5]])
     """
-    if 0 < len(ids) <= _FEW:
+    if 0 < len(ids) <= _SHARE * tables:
         return f"id IN ({', '.join(str(int(number)) for number in ids)})", []
     return "id IN (SELECT unnest(?::BIGINT[]))", [list(ids)]
 
@@ -109,20 +117,20 @@ def read_tables(
     connection: duckdb.DuckDBPyConnection,
     places: Sequence[str],
     file: str | None = None,
-    ids: Sequence[int] | None = None,
     *,
+    chosen: Chosen | None = None,
     remarked: bool = False,
 ) -> list[Table]:
-    chosen = "WHERE problem IS NOT NULL OR skipped > 0" if remarked else ""
-    given: list[Any] = []
+    where, given = "true", list[Any]()
+    if remarked:
+        where = "problem IS NOT NULL OR skipped > 0"
     if file is not None:
-        chosen, given = "WHERE file = ?", [file]
-    if ids is not None:
-        condition, given = among(ids)
-        chosen = f"WHERE {condition}"
+        where, given = "file = ?", [file]
+    if chosen is not None:
+        where, given = chosen
     rows = connection.execute(
         "SELECT file, kind, inner_name, encoding, lenient, skipped, first_skipped, "
-        f"{', '.join(_OWN)} FROM tables {chosen} ORDER BY name",
+        f"{', '.join(_OWN)} FROM tables WHERE {where} ORDER BY name",
         given,
     ).fetchall()
     found, root = [], catalog.root(places)
@@ -143,19 +151,21 @@ def read_tables(
     return found
 
 
-def read_profiles(connection: duckdb.DuckDBPyConnection, ids: Sequence[int]) -> dict[int, Profile]:
-    chosen, given = among(ids)
-    found = connection.execute(
+def read_profiles(connection: duckdb.DuckDBPyConnection, chosen: Chosen) -> dict[int, Profile]:
+    where, given = chosen
+    # Through Arrow, since DuckDB itself makes lists of Python objects slowly.
+    found = connection.sql(
         'SELECT id, name, type, nulls, "distinct", "values", counts, sketch, "numeric", quantiles, '
-        f"sample FROM columns WHERE {chosen} ORDER BY id, place",
-        given,
-    ).fetchall()
+        f"sample FROM columns WHERE {where} ORDER BY id, place",
+        params=given,
+    ).to_arrow_table()
     known = connection.execute(
-        f"SELECT id, rows, skipped, first_skipped FROM tables WHERE {chosen}", given
+        f"SELECT id, rows, skipped, first_skipped FROM tables WHERE {where}", given
     ).fetchall()
     rows = {number: (n, Skipped(lines, tuple(first))) for number, n, lines, first in known}
     columns: dict[int, list[ColumnProfile]] = {number: [] for number in rows}
-    for number, name, kind, nulls, distinct, keys, counts, sketch, numeric, cuts, sample in found:
+    lines = zip(*(column.to_pylist() for column in found.columns), strict=True)
+    for number, name, kind, nulls, distinct, keys, counts, sketch, numeric, cuts, sample in lines:
         column = ColumnProfile(
             name=name,
             type=kind,

@@ -265,7 +265,8 @@ class _Update:
         old = _records.read_tables(connection, self.places, entry.name)
         if any(t.skipped.lines for t in old):  # the words of skipped lines are in no profile
             return new_profiles(entry, self.engine, snapshot)
-        profiles = _records.read_profiles(connection, [t.id for t in old if t.profiled])
+        chosen = _records.among([t.id for t in old if t.profiled])
+        profiles = _records.read_profiles(connection, chosen)
         return [
             Profiled(
                 entry=replace(entry, name=t.name, source=t.source),
