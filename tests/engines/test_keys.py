@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+from dataclasses import replace
+
+import numpy as np
 import psycopg
 import pytest
 
@@ -147,3 +151,34 @@ def test_rows_inherited_twice_are_found(database, engine):
     )
     with pytest.raises(InputError, match="id is not a key of"):
         choose(engine, address)
+
+
+def test_rows_of_small_and_large_cells_are_those_with_the_smallest_hashes(database, engine):
+    """Of large cells only rows with small hashes are looked at, of small ones, also null, all."""
+    address, connection = database
+    sex = "CASE WHEN i % 400 = 0 THEN NULL WHEN i % 40 = 0 THEN 'w' ELSE 'm' END"
+    hired = "CASE i % 3 WHEN 0 THEN 'yes' ELSE 'no' END"
+    fill(
+        connection,
+        f"CREATE TABLE people ({PLAIN}, PRIMARY KEY (id))",
+        f"INSERT INTO people SELECT i, 0, {sex}, {hired} FROM generate_series(1, 20000) AS t(i)",
+    )
+    source = locate(f"{address}&table=people&id=id")
+    request = replace(REQUEST, missing="group")
+    counts = engine.counts(source, request)
+    take = replace(counts, rows=np.full_like(counts.rows, 6))
+    found = engine.rows(source, request, take, seed=3)
+    stored: dict[tuple[str | None, str], list[int]] = {}
+    for number, *cell in connection.execute("SELECT id, sex, hired FROM people ORDER BY id"):
+        stored.setdefault(tuple(cell), []).append(number)
+
+    def place(number: int) -> str:
+        text = f"3/{len(str(number))}:{number}"
+        return hashlib.md5(text.encode()).hexdigest()
+
+    lines = found.select(["id", "sex", "hired"]).to_pylist()
+    for cell, numbers in stored.items():
+        chosen = [line["id"] for line in lines if (line["sex"], line["hired"]) == cell]
+        assert chosen == sorted(numbers, key=place)[:6]
+    assert len(found) == 6 * len(stored)
+    assert engine.asked.count("choosing rows") == 1  # enough rows are found at once

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import collections
-import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -15,10 +14,13 @@ from equipoise.engines.base import Column, Identity
 from equipoise.engines.column_types import is_float
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from equipoise.counts import CountRequest, Counts
 
 _DIGITS = 12
 _ALL = "g"  # after every hexadecimal digit
+_MOST_LISTED = 50  # cells that are written into a query
 
 
 def wanted_cells(
@@ -52,13 +54,37 @@ def wanted_cells(
 def as_wanted(name: str, cells: pa.Table) -> sql.WantedCells:
     """Tell of a table of cells, which the database has under a name, what helps to choose rows.
 
-    >>> cells = pa.table({"k0": ["F", None], "want": [1, 2], "cell": [0, 1], "below": ["04", "1f"]})
+    >>> limits = ["000000100000", "800000000000"]
+    >>> cells = pa.table({"k0": ["F", None], "want": [1, 2], "cell": [0, 1], "below": limits})
     >>> as_wanted("cells", cells)
-    WantedCells(name='cells', absent=(0,), below='1f')
+    WantedCells(name='cells', absent=(0,), below='000000100000', spared=((None,),))
     """
     keys = [n for n in cells.column_names if n.startswith("k")]
     absent = tuple(i for i, key in enumerate(keys) if cells[key].null_count)
-    return sql.WantedCells(name, absent, max(cells["below"].to_pylist(), default=""))
+    limits = np.array(cells["below"].to_pylist(), str)
+    if (limits == _ALL).all():
+        return sql.WantedCells(name, absent)
+    rare = _rare(cells["want"].to_numpy(), limits)
+    texts = list(zip(*(cells[key].to_pylist() for key in keys), strict=True))
+    return sql.WantedCells(
+        name,
+        absent,
+        max(np.delete(limits, rare).tolist(), default=""),
+        tuple(texts[i] for i in rare.tolist()),
+    )
+
+
+def _rare(want: NDArray[np.int64], limits: NDArray[np.str_]) -> NDArray[np.int64]:
+    """Find the cells, best listed, of which many rows are wanted though they have few.
+
+    All rows of these are looked at, so that few are of all others.
+    """
+    shares = np.array([1.0 if t == _ALL else int(t, 16) / 16**_DIGITS for t in limits.tolist()])
+    there = _enough(want) / np.maximum(shares, 16.0**-_DIGITS)
+    order = np.argsort(-shares, kind="stable")
+    of_these = np.concatenate([[0.0], np.cumsum(there[order])])[: _MOST_LISTED + 1]
+    of_others = np.append(shares[order], 0.0)[: len(of_these)] * there.sum()
+    return order[: int(np.argmin(of_these + of_others))]
 
 
 def below(want: int, there: int | None) -> str:
@@ -67,10 +93,15 @@ def below(want: int, there: int | None) -> str:
     >>> below(100, 1_000_000), below(100, 110), below(100, None)
     ('000d1b71758e', 'g', 'g')
     """
-    enough = want + 8 * math.sqrt(want) + 20
+    enough = float(_enough(want))
     if not there or enough >= there:
         return _ALL
     return f"{int(enough / there * 16**_DIGITS):0{_DIGITS}x}"
+
+
+def _enough(want: Any) -> Any:
+    """So many rows with a small md5 that almost certainly as many as are wanted are among them."""
+    return want + 8 * np.sqrt(want) + 20
 
 
 def named_places(places: Sequence[Any], known: Identity) -> pa.Table:

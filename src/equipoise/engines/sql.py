@@ -214,7 +214,10 @@ class WantedCells(NamedTuple):
     absent: Collection[int] = ()
     """Numbers of the texts that are null in some cell."""
     below: str = ""
-    """The largest ``below``; a row with a larger md5 is in no case wanted."""
+    """The largest ``below`` of most cells; a row of them with a larger md5 is in no case wanted.
+    Without it, only the cells that are spared are."""
+    spared: Sequence[Sequence[str | None]] = ()
+    """The texts of the other cells, which have so few rows that all of them are looked at."""
 
 
 def choose_rows(
@@ -263,8 +266,11 @@ def choose_rows(
     text = canonical_row(d, [c for c in columns if c.name in by] or columns)
     order = d.by_bytes(f"hash{mark}")
     digest = d.md5(f"{d.literal(f'{seed}/')} || {hashed}")
-    if few and wanted.below:  # most rows are passed over before they are joined
-        early = f" WHERE {d.by_bytes(digest)} < {d.by_bytes(d.literal(wanted.below))}"
+    if few and (wanted.below or wanted.spared):  # most rows are passed over before they are joined
+        looked_at = [_is_cell(d, cells, texts) for texts in wanted.spared]
+        if wanted.below:
+            looked_at.append(f"{d.by_bytes(digest)} < {d.by_bytes(d.literal(wanted.below))}")
+        early = f" WHERE {' OR '.join(looked_at)}"
     return (
         f"WITH texts AS (SELECT *, {text} AS text{mark}, {texts} FROM {table} AS input), "
         f"picked AS (SELECT t.*, w.cell AS cell{mark}, w.want AS want{mark}, w.below AS below{mark} "
@@ -275,6 +281,15 @@ def choose_rows(
         f"(PARTITION BY cell{mark} ORDER BY {order}) AS place{mark} FROM hashed{few}) "
         f"SELECT {names} FROM placed WHERE place{mark} <= want{mark} ORDER BY cell{mark}, {order}"
     )
+
+
+def _is_cell(d: Dialect, names: Sequence[str], texts: Sequence[str | None]) -> str:
+    """Whether the texts of a row are those of a cell."""
+    same = (
+        f"{name} IS NULL" if text is None else f"{name} = {d.literal(text)}"
+        for name, text in zip(names, texts, strict=True)
+    )
+    return f"({' AND '.join(same)})"
 
 
 def count_keys(d: Dialect, table: str, key: Sequence[str]) -> str:

@@ -35,7 +35,7 @@ from equipoise.engines.database import Database
 from equipoise.engines.duckdb._conditions import settle
 from equipoise.engines.duckdb._dialect import DIALECT
 from equipoise.engines.duckdb._errors import Unparsed, reason
-from equipoise.engines.duckdb._session import Session
+from equipoise.engines.duckdb._session import Session, release_memory
 from equipoise.engines.duckdb._tables import Tables
 from equipoise.engines.profiling import Profile, Profiler
 from equipoise.engines.readers import spreadsheets, sqlite
@@ -48,6 +48,9 @@ if TYPE_CHECKING:
     import os
 
 V = TypeVar("V", bound=Callable[..., Any])
+
+_MANY = 100_000
+"""Number of rows from which on a pass over texts leaves much unused memory behind."""
 
 _COPY_OPTIONS = {
     ".parquet": "FORMAT parquet, COMPRESSION zstd",
@@ -156,7 +159,10 @@ class DuckDBEngine(Database):
     @_tidied
     def profile(self, source: Source) -> Profile:
         """Profile the columns of a table, in one pass."""
-        return replace(self.profiler(source).profile(), skipped=self.skipped(source))
+        found = replace(self.profiler(source).profile(), skipped=self.skipped(source))
+        if found.rows >= _MANY:
+            release_memory()
+        return found
 
     def profiler(self, source: Source, start: int = 0) -> Profiler:
         """Gather the profile of a table, or of a part of one that begins with the row ``start``."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import itertools
 import threading
 import weakref
@@ -199,6 +200,13 @@ class Session:
             interrupt=connection.interrupt,
             report=self.report,
         )
+
+
+def release_memory() -> None:
+    """Give the memory that allocators keep for later back to the system, after a pass over many rows."""
+    pa.default_memory_pool().release_unused()
+    with contextlib.suppress(OSError, AttributeError):  # which only the C library of GNU has
+        ctypes.CDLL("libc.so.6").malloc_trim(0)
 
 
 def _require_settings(threads: object, memory: object) -> None:
