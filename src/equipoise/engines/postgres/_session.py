@@ -18,6 +18,8 @@ from psycopg.rows import tuple_row
 from pyarrow import csv
 
 from equipoise.credentials import scrubbed, without_password
+from equipoise.engines.postgres._dialect import PostgresDialect
+from equipoise.engines.postgres._encodings import dialect_of
 from equipoise.engines.postgres._types import MOMENTS, Described, arrow_type
 from equipoise.errors import EquipoiseError, InputError
 from equipoise.progress import Reporter, watched
@@ -95,6 +97,16 @@ class Session:
             except psycopg.Error as error:
                 raise self.unopened(error) from None
         return self._own
+
+    @property
+    def encoding(self) -> str:
+        """The encoding in which the database stores texts, which the server tells when it is connected to."""
+        return self.connection.info.parameter_status("server_encoding") or "UTF8"
+
+    @property
+    def dialect(self) -> PostgresDialect:
+        """The SQL of the database."""
+        return dialect_of(self.encoding)
 
     def close(self) -> None:
         """Close the connection, unless the user gave it."""
@@ -252,6 +264,11 @@ class Session:
         if isinstance(error, errors.InsufficientPrivilege):
             return InputError(
                 f"the database does not allow that: {why}; ask its owner for the right."
+            )
+        if isinstance(error, (errors.UntranslatableCharacter, errors.CharacterNotInRepertoire)):
+            return InputError(
+                f"a text does not fit the encoding of the database, {self.encoding}: {why}; copy its tables to a "
+                "database with the encoding UTF8, or leave such texts out."
             )
         if isinstance(error, errors.IntegrityError):
             return InputError(
