@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from equipoise.engines.column_types import family
 from equipoise.lake.offers.prospect import Prospect
 from equipoise.lake.offers.survey import Candidate
 from equipoise.lake.repair.base import LocatedRow, PlannedChange
@@ -13,7 +14,6 @@ from equipoise.lake.repair.choice import Choice
 from equipoise.lake.repair.destinations import Destination, WrittenTable
 from equipoise.lake.repair.ledger import keyed
 from equipoise.lattice import Group
-from equipoise.options.search import OtherColumns
 from equipoise.progress import Reporter
 from equipoise.values import plain
 from equipoise.version import __version__
@@ -59,7 +59,7 @@ def added_entries(
             "action": "add",
             "source": candidate.name,
             "snapshot": candidate.table.snapshot,
-            "mapping": _mapping(candidate, prospect.looking.other_columns, written),
+            "mapping": _mapping(candidate, prospect, written),
             # Each row bears an equal part of what it costs to open the table.
             "cost": conditions.table_cost / len(places) + conditions.row_cost,
             "licence": conditions.licence,
@@ -77,19 +77,22 @@ def added_entries(
     return lines
 
 
-def _mapping(candidate: Candidate, other_columns: OtherColumns, written: WrittenTable) -> str:
+def _mapping(candidate: Candidate, prospect: Prospect, written: WrittenTable) -> str:
     alignment = candidate.alignment
     # What the database gave to the rows is not of the source.
     columns = {n: m.source for n, m in alignment.columns.items() if n not in written.own}
     missing = [t for t in alignment.treated if t.action == "left missing"]
+    kinds = {c.name: c.type for c in prospect.survey.want.columns}
+    typed = {n: kind for n, kind in kinds.items() if family(kind) not in ("text", "other")}
     mapping = {
         "columns": columns,
+        "types": {n: typed[n] for n in columns if n in typed and n not in alignment.values},
         "values": {name: dict(values.values) for name, values in alignment.values.items()},
         "spellings": {name: dict(told) for name, told in alignment.spellings.items()},
         "conversions": {name: how.to_dict() for name, how in alignment.conversions.items()},
         "absent": sorted(alignment.absent),
         "left_missing": {t.name: t.column for t in missing},
-        "other_columns": other_columns,
+        "other_columns": prospect.looking.other_columns,
         "lost": sorted(written.lost),
         "numbered": list(written.numbered),
         "generated": list(written.generated),
