@@ -12,13 +12,14 @@ from typing import Any, TypeVar
 
 import psycopg
 import pyarrow as pa
+import pyarrow.compute as pc
 from psycopg import errors, sql
 from psycopg.pq import TransactionStatus
 from psycopg.rows import tuple_row
 from pyarrow import csv
 
 from equipoise.credentials import scrubbed, without_password
-from equipoise.engines.postgres._dialect import PostgresDialect
+from equipoise.engines.postgres._dialect import AS_BEFORE, BEFORE, PostgresDialect
 from equipoise.engines.postgres._encodings import dialect_of
 from equipoise.engines.postgres._types import MOMENTS, Described, arrow_type
 from equipoise.errors import EquipoiseError, InputError
@@ -339,10 +340,15 @@ def _parsed(stream: _Stream, types: Sequence[tuple[str, str]]) -> pa.Table:
 
 
 def _moments(column: pa.ChunkedArray, kind: str) -> pa.ChunkedArray:
-    if kind in MOMENTS:
-        with contextlib.suppress(pa.ArrowException):
-            return column.cast(arrow_type(kind))
-    return column
+    """Read dates and times; if Arrow does not have them all, as the texts that hashes are made of."""
+    if kind not in MOMENTS:
+        return column
+    with contextlib.suppress(pa.ArrowException):
+        if kind == "TIME":  # which Arrow reads only together with a date
+            times = pc.binary_join_element_wise("1970-01-01", column, " ")
+            return times.cast(pa.timestamp("us")).cast(arrow_type(kind))
+        return column.cast(arrow_type(kind))
+    return pc.replace_substring_regex(column, pattern=BEFORE, replacement=AS_BEFORE)
 
 
 def _state(result: Any) -> str:
