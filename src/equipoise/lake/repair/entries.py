@@ -12,7 +12,7 @@ from equipoise.lake.offers.survey import Candidate
 from equipoise.lake.repair.base import LocatedRow, PlannedChange
 from equipoise.lake.repair.choice import Choice
 from equipoise.lake.repair.destinations import Destination, WrittenTable
-from equipoise.lake.repair.ledger import keyed
+from equipoise.lake.repair.ledger import keyed, keyed_place
 from equipoise.lattice import Group
 from equipoise.progress import Reporter
 from equipoise.values import plain
@@ -22,18 +22,20 @@ from equipoise.version import __version__
 def removed_entries(
     change: PlannedChange, removed: Sequence[LocatedRow], key: bytes | None
 ) -> list[dict[str, Any]]:
-    """List the removed rows in the order of the base."""
-    return [
+    """List the removed rows in the order of the base, or of what they are known by."""
+    lines = [
         {
             "action": "remove",
             "source": change.base.public_name,
-            "place": place,
+            "place": keyed_place(place, md5, key),
             "source_hash": keyed(md5, key),
             "hash": keyed(md5, key),
             "cell": _cell_text(change.delete.pattern(cell)),
         }
-        for place, md5, cell in sorted(removed, key=lambda line: line[0])
+        for place, md5, cell in removed
     ]
+    # By places as they are written: the order of hashes would tell something of them.
+    return sorted(lines, key=lambda line: line["place"])
 
 
 def _cell_text(cell: Group) -> str:
@@ -68,7 +70,7 @@ def added_entries(
         for cell, place in zip(part.drawn.cells.tolist(), places, strict=True):
             own = {
                 "row": written.rows[len(lines)],
-                "place": place,
+                "place": keyed_place(place, original[place], key),
                 "source_hash": keyed(original[place], key),
                 "hash": keyed(written.md5s[len(lines)], key),
                 "cell": cells[cell],

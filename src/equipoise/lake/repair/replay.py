@@ -23,7 +23,7 @@ from equipoise.engines.stores.states import at_snapshot, snapshot_of
 from equipoise.errors import EquipoiseError, InputError
 from equipoise.lake.matching.conversions import Conversion, MeantView
 from equipoise.lake.offers.fingerprints import RowHashes
-from equipoise.lake.repair.ledger import keyed, read_ledger
+from equipoise.lake.repair.ledger import keyed, plain_place, read_ledger
 from equipoise.lake.repair.output import cast, cast_where_possible
 from equipoise.lake.tables.contents import Contents
 from equipoise.lake.tables.index import Table
@@ -178,7 +178,7 @@ def _replay_source(
     try:
         source = at_snapshot(table.source, next(iter(snapshots)) if len(snapshots) == 1 else "")
         is_same = snapshots == {snapshot_of(source)}
-        lines = [{**line, "place": _place_in(source, line["place"])} for line in lines]
+        lines = [{**line, "place": _place_in(source, line, key)} for line in lines]
         places = sorted({line["place"] for line in lines if line["place"] is not None})
         fetched = lake.engine.fetch(source, places)
     except (EquipoiseError, OSError) as error:
@@ -222,8 +222,11 @@ def _listed_twice(name: str, lines: Sequence[Mapping[str, Any]]) -> list[str]:
     ][:1]
 
 
-def _place_in(source: Source, place: int | str | None) -> int | str | None:
+def _place_in(source: Source, line: Mapping[str, Any], key: bytes | None) -> int | str | None:
     """Read a place as those of a source are: a number in files, a text in a database."""
+    place: int | str | None = line["place"]
+    if source.kind in DATABASES and not source.key:
+        place = plain_place(place, line["source_hash"], key)
     if place is None:
         return None
     if source.kind in DATABASES:
