@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import psycopg
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,6 +17,7 @@ from equipoise.engines.postgres import PostgresEngine
 from equipoise.engines.postgres._encodings import _CODECS, dialect_of
 from equipoise.engines.sources import locate
 from equipoise.errors import InputError
+from equipoise.lake.verify.views import KnownTexts
 
 ASKED = {"sensitive_features": ["sex"], "label": "hired"}
 REQUEST = CountRequest(sensitive=("sex",), label="hired")
@@ -151,6 +154,21 @@ def test_a_repair_of_a_table_in_another_encoding_is_verified(stored, encoding, t
             sorted(zip(ledger["action"].to_pylist(), ledger["hash"].to_pylist(), strict=True))
         )
     assert hashes[0] == hashes[1]
+
+
+def test_no_row_is_in_a_cell_that_an_encoding_does_not_have(stored):
+    address, rows = stored
+    counts = eq.count(rows, **ASKED)
+    more = {**half_of(counts).cells(), ("\u0e01", "yes"): 3}
+    take = Counts.from_mapping(more, sensitive=["sex"], label="hired")
+    engine, source = PostgresEngine(), locate(address)
+    chosen = [engine.rows(source, REQUEST, wanted, 3) for wanted in (take, half_of(counts))]
+    assert sorted(chosen[0]["name"].to_pylist()) == sorted(chosen[1]["name"].to_pylist())
+    column = next(c for c in engine.schema(source) if c.name == "hired")
+    for texts, known in ((["\u0e01"], []), (["\u0e01", "no"], ["no"])):
+        found = engine.read(replace(source, view=KnownTexts(column, texts)))
+        assert found["v"].to_pylist() == known
+    engine.close()
 
 
 def test_a_text_that_an_encoding_does_not_have_is_refused_in_words():

@@ -47,6 +47,7 @@ from equipoise.values import MISSING, Value
 if TYPE_CHECKING:
     import os
 
+    from equipoise.engines.dialect import Dialect
     from equipoise.engines.sources import Source
 
 
@@ -291,6 +292,7 @@ class Database(Filtering):
             self._identity(source, table, columns, there.n)
         for limited in (True, False):
             wanted = wanted_cells(take, columns, request, there if limited else None)
+            wanted = _possible(self._dialect(source), wanted)
             with self._registered(wanted) as name:
                 asked = as_wanted(name, wanted)
                 query = sql.choose_rows(
@@ -435,6 +437,13 @@ def require_comparable(columns: Sequence[Column], table: str) -> None:
 
 
 _CARRIED = "equipoise origin"
+
+
+def _possible(d: Dialect, wanted: pa.Table) -> pa.Table:
+    """Leave out cells whose texts the database cannot even be asked for, so that no row is in them."""
+    texts = [column.to_pylist() for column in wanted.columns if pa.types.is_string(column.type)]
+    kept = [all(t is None or d.can_hold(t) for t in cell) for cell in zip(*texts, strict=True)]
+    return wanted if all(kept) else wanted.filter(pa.array(kept))
 
 
 def _available(take: Counts, there: Counts) -> int:

@@ -33,7 +33,8 @@ class EncodedDialect(PostgresDialect):
     def __init__(self, codec: str) -> None:
         self._codec = codec
 
-    def _has(self, text: str) -> bool:
+    def can_hold(self, text: str) -> bool:
+        """Whether the encoding has all characters of a text."""
         try:
             text.encode(self._codec)
         except UnicodeEncodeError:
@@ -42,7 +43,7 @@ class EncodedDialect(PostgresDialect):
 
     def texts(self, texts: Iterable[str]) -> str:
         """List texts, as after IN, without those that no value can equal."""
-        return super().texts(filter(self._has, texts))
+        return super().texts(filter(self.can_hold, texts))
 
     def in_lower_case(self, text: str) -> str:
         """Write the letters that the encoding has in lower case."""
@@ -55,7 +56,7 @@ class EncodedDialect(PostgresDialect):
 
     @functools.cached_property
     def _letters(self) -> tuple[str, str]:
-        pairs = [pair for pair in zip(*letters(), strict=True) if self._has("".join(pair))]
+        pairs = [pair for pair in zip(*letters(), strict=True) if self.can_hold("".join(pair))]
         return "".join(a for a, _ in pairs), "".join(b for _, b in pairs)
 
     def cased(self, name: str, text: str) -> str:
@@ -64,7 +65,7 @@ class EncodedDialect(PostgresDialect):
 
     def stripped_of(self, text: str, characters: str) -> str:
         """Read a text without some surrounding characters."""
-        return super().stripped_of(text, "".join(filter(self._has, characters)))
+        return super().stripped_of(text, "".join(filter(self.can_hold, characters)))
 
     def is_ascii(self, text: str) -> str:
         """Whether a text has ASCII characters only; here others may have one byte, too."""

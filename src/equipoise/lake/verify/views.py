@@ -266,7 +266,8 @@ class KnownTexts:
     def query(self, d: Dialect, carried: Sequence[str] = ()) -> str:  # noqa: ARG002
         """Write the query; see :class:`~equipoise.engines.sources.View`."""
         text = d.text(d.identifier(self.column.name), self.column.type)
-        return f"SELECT DISTINCT {text} AS v FROM input WHERE {text} IN ({d.texts(self.texts)})"
+        texts = d.texts(self.texts) or "NULL"  # a database may be unable to have any of them
+        return f"SELECT DISTINCT {text} AS v FROM input WHERE {text} IN ({texts})"
 
 
 def _values(d: Dialect, column: Column, *, each_once: bool = True) -> str:
