@@ -25,7 +25,7 @@ from equipoise.engines.routing import shared_engine
 from equipoise.engines.sources import locate
 from equipoise.errors import InputError, SourceNotFound
 from equipoise.lake.lake import Lake
-from equipoise.lake.repair.ledger import ledger_table, stored_ledger
+from equipoise.lake.repair.ledger import ledger_table, plain_place, stored_ledger
 from equipoise.lake.verify import columns
 from equipoise.lake.verify.tables import CheckedTable
 from equipoise.lake.verify.views import ComparedRows, RowComparison
@@ -570,6 +570,42 @@ def test_a_condition_and_keys_of_rows_and_hashes_hold_together(postgres):
     assert "does not satisfy the condition" in eq.verify(out, base=base, **files).text()
     changed(postgres, "DELETE FROM out WHERE number IN (500, (SELECT min(number) FROM out))")
     assert "kept" in broken(eq.verify(out, base=base, **files))
+
+
+@pytest.mark.slow
+def test_a_key_hides_the_hashes_that_rows_of_databases_are_known_by(postgres):
+    sizes = {("Male", "yes"): 9, ("Male", "no"): 3, ("Female", "yes"): 3, ("Female", "no"): 9}
+    cells = [cell for cell, n in sizes.items() for _ in range(n)]
+    tables = {"people": 0, "more": 100}
+    for name, first in tables.items():
+        postgres.put(name, table_of([person(first + i, *c) for i, c in enumerate(cells)]))
+    base, key = postgres.address("people"), b"secret"
+    md5s = set()
+    for name in tables:
+        source = locate(postgres.address(name))
+        counts = eq.count(source.name, **ASKED)
+        rows = shared_engine().rows(source, counts.request_for_rows(), counts, located=True)
+        md5s |= set(rows["md5"].to_pylist())
+    assert len(md5s) == 2 * len(cells)
+    lake = Lake(postgres.address("more"))
+    how = {"tolerance": 0.1, "allow": "both", "cost_delete": {"sex=Male": 0.3}}
+    done = eq.repair(base, lake, "out.parquet", **ASKED, **how, hash_key=key)
+    assert done.verification.ok, done.verification.text()
+    assert done.plan.delete.n
+    assert done.acquired.added
+    ledger = pq.read_table(done.acquired.ledger)
+    assert not [md5 for md5 in md5s if md5 in str(ledger.to_pylist())]
+    assert lake.replay(done.acquired.ledger, repaired="out.parquet", hash_key=key).ok
+    assert "does not exist" in lake.replay(done.acquired.ledger, hash_key=b"other").text()
+    files = {"plan": "out.parquet.plan.json", "ledger": done.acquired.ledger, "hash_key": key}
+    assert eq.verify("out.parquet", base=base, **files).ok
+    # Earlier versions wrote the hashes as they are.
+    plain = [plain_place(n["place"], n["source_hash"], key) for n in ledger.to_pylist()]
+    assert {place.partition("#")[0] for place in plain} <= md5s
+    at = ledger.column_names.index("place")
+    pq.write_table(ledger.set_column(at, "place", pa.array(plain)), done.acquired.ledger)
+    assert eq.verify("out.parquet", base=base, **files).ok
+    assert lake.replay(done.acquired.ledger, hash_key=key).ok
 
 
 def require_readings(database, monkeypatch, names):

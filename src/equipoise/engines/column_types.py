@@ -72,3 +72,17 @@ def collated_type(collation: str) -> str:
     ('collated text (utf8_lcase)', 'other')
     """
     return f"collated text ({collation.lower()})"
+
+
+def unencoded_type(encoding: str) -> str:
+    """Name the type of texts in an encoding that does not tell which characters their bytes mean.
+
+    >>> unencoded_type("SQL_ASCII"), family("unencoded text (sql_ascii)")
+    ('unencoded text (sql_ascii)', 'other')
+    """
+    return f"unencoded text ({encoding.lower()})"
+
+
+def is_unencoded(column_type: str) -> bool:
+    """Whether values of a type are texts that can be counted, but not compared with those of other tables."""
+    return column_type.startswith("unencoded")

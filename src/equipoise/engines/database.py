@@ -38,7 +38,7 @@ from equipoise.engines.base import (
     require_rows,
 )
 from equipoise.engines.choices import as_wanted, departed, named_places, wanted_cells
-from equipoise.engines.column_types import family, is_shared
+from equipoise.engines.column_types import family, is_shared, is_unencoded
 from equipoise.engines.filtering import Filtering
 from equipoise.errors import InputError, Unsupported
 from equipoise.plain import rows_text
@@ -47,6 +47,7 @@ from equipoise.values import MISSING, Value
 if TYPE_CHECKING:
     import os
 
+    from equipoise.engines.dialect import Dialect
     from equipoise.engines.sources import Source
 
 
@@ -75,7 +76,7 @@ class Database(Filtering):
         with self._opened(source) as (table, columns):
             require_columns(columns, request, source.name)
             counted = [c for c in columns if c.name in request.columns and not is_shared(c.type)]
-            require_comparable(counted, source.name)
+            require_comparable([c for c in counted if not is_unencoded(c.type)], source.name)
             request = self._with_edges(source, table, columns, request)
             counts = self._counted(source, table, columns, request)
             where = "" if source.where is None else f" where {source.where.one_line}"
@@ -86,7 +87,7 @@ class Database(Filtering):
         with self._opened(source) as (table, columns):
             require_names([c.name for c in columns], [column], source.name)
             known = next(c for c in columns if c.name == column)
-            query = sql.values_by_frequency(self.dialect, table, known, limit)
+            query = sql.values_by_frequency(self._dialect(source), table, known, limit)
             found = self._arrow(source, query, "listing values")
         return dict(zip(values_in(found["v"]), found["n"].to_pylist(), strict=True))
 
@@ -105,7 +106,7 @@ class Database(Filtering):
         """Read all rows of a table, or of some of its columns."""
         with self._opened(source) as (table, known):
             wanted = require_names([c.name for c in known], columns, source.name)
-            names = ", ".join(map(self.dialect.identifier, wanted))
+            names = ", ".join(map(self._dialect(source).identifier, wanted))
             return self._arrow(source, f"SELECT {names} FROM {table} AS input", "reading rows")
 
     def rows(
@@ -136,12 +137,12 @@ class Database(Filtering):
             if located and take.n:
                 raise Unsupported("rows of a database that are left over have no places.")
             if located:
-                query = sql.all_located(self.dialect, table, columns, known)
+                query = sql.all_located(self._dialect(source), table, columns, known)
                 return self._arrow(source, query, "reading rows")
             gone = self._chosen(source, table, columns, request, take, seed, known, located=True)
             places = gone.column(gone.num_columns - 2).to_pylist()
             with self._registered(departed(places, known)) as name:
-                query = sql.rows_without(self.dialect, table, columns, name, known)
+                query = sql.rows_without(self._dialect(source), table, columns, name, known)
                 return self._arrow(source, query, "reading rows")
 
     def fetch(self, source: Source, places: Sequence[Any]) -> pa.Table:
@@ -150,7 +151,7 @@ class Database(Filtering):
             self._located(source, located=True, checked=False) as (table, columns, known),
             self._registered(named_places(places, known)) as chosen,
         ):
-            query = sql.rows_known(self.dialect, table, columns, chosen, known)
+            query = sql.rows_known(self._dialect(source), table, columns, chosen, known)
             found = self._arrow(source, query, "reading rows")
         return found.sort_by(found.column_names[-2])
 
@@ -158,7 +159,7 @@ class Database(Filtering):
         """Name the state of a table by its columns, its number of rows and a sum of their hashes."""
         with self._opened(source) as (table, columns):
             require_comparable(columns, source.name)
-            query = sql.fingerprint(self.dialect, table, columns)
+            query = sql.fingerprint(self._dialect(source), table, columns)
             found = self._arrow(source, query, f"hashing {source.name}")
         names = hashlib.md5(repr([c.name for c in columns]).encode()).hexdigest()  # noqa: S324 (a mark)
         total = int(found["total"][0].as_py() or 0)
@@ -186,7 +187,7 @@ class Database(Filtering):
             known = Identity(key=tuple(part.source.key))
             all_rows = self._number_of_rows(part.source, table)
             with self._registered(departed(part.without, known)) as name:
-                query = sql.rows_without(self.dialect, table, columns, name, known)
+                query = sql.rows_without(self._dialect(part.source), table, columns, name, known)
                 rows = self._arrow(part.source, query, "reading rows")
         if len(rows) != all_rows - len(part.without):
             raise has_changed(part.source, "the rows to remove were chosen")
@@ -212,7 +213,7 @@ class Database(Filtering):
     def _counted(
         self, source: Source, table: str, columns: tuple[Column, ...], request: CountRequest
     ) -> Counts:
-        query = sql.count_cells(self.dialect, table, columns, request)
+        query = sql.count_cells(self._dialect(source), table, columns, request)
         cells = self._arrow(source, query, f"counting {source.name}")
         known = {c.name: c for c in columns}
         # The table is read again only to name a value that is not a number.
@@ -247,7 +248,7 @@ class Database(Filtering):
         self, source: Source, table: str, column: Column, na: Sequence[str], places: Sequence[int]
     ) -> list[float]:
         """Return the numbers of a column at some places, counted from 1, in ascending order."""
-        query = sql.numbers_at(self.dialect, table, column, na, places)
+        query = sql.numbers_at(self._dialect(source), table, column, na, places)
         found = self._arrow(source, query, "binning")
         return [float(column[0].as_py()) for column in found.columns]
 
@@ -264,7 +265,7 @@ class Database(Filtering):
         self, source: Source, table: str, column: Column, na: Sequence[str]
     ) -> tuple[str | None, int]:
         """Return a text of a column that is no number, if there is one, and how many numbers it has."""
-        query = sql.strange_text(self.dialect, table, column, na)
+        query = sql.strange_text(self._dialect(source), table, column, na)
         found = self._arrow(source, query, "binning")
         return found["strange"][0].as_py(), int(found["numbers"][0].as_py())
 
@@ -291,10 +292,18 @@ class Database(Filtering):
             self._identity(source, table, columns, there.n)
         for limited in (True, False):
             wanted = wanted_cells(take, columns, request, there if limited else None)
+            wanted = _possible(self._dialect(source), wanted)
             with self._registered(wanted) as name:
                 asked = as_wanted(name, wanted)
                 query = sql.choose_rows(
-                    self.dialect, table, columns, request, asked, seed, known=known, located=located
+                    self._dialect(source),
+                    table,
+                    columns,
+                    request,
+                    asked,
+                    seed,
+                    known=known,
+                    located=located,
                 )
                 found = self._arrow(source, query, "choosing rows")
             if there is None or not limited or len(found) >= _available(take, there):
@@ -343,11 +352,13 @@ class Database(Filtering):
         """Return the text of the view of an opened table."""
         if source.view is None:
             return table
+        # Views of tables with other types of their own leave these out, but any text may be compared.
+        require_comparable([c for c in columns if is_unencoded(c.type)], source.name)
         if not carried:
-            return sql.over(table, source.view.query(self.dialect), asked)
+            return sql.over(table, source.view.query(self._dialect(source)), asked)
         require_comparable(columns, source.name)
-        table = sql.with_origin(self.dialect, table, columns, source.key, carried)
-        return sql.over(table, source.view.query(self.dialect, (carried,)))
+        table = sql.with_origin(self._dialect(source), table, columns, source.key, carried)
+        return sql.over(table, source.view.query(self._dialect(source), (carried,)))
 
     def _identity(
         self, source: Source, table: str, columns: tuple[Column, ...], rows: int | None = None
@@ -380,7 +391,7 @@ class Database(Filtering):
             now = self._number_of_rows(source, table) if there is None else there
             if now == before:
                 return
-        found = self._arrow(source, sql.count_keys(self.dialect, table, source.key), title)
+        found = self._arrow(source, sql.count_keys(self._dialect(source), table, source.key), title)
         rows, absent, repeated = (int(column[0].as_py()) for column in found.columns)
         if absent or repeated:
             key = ", ".join(source.key)
@@ -412,6 +423,12 @@ def require_comparable(columns: Sequence[Column], table: str) -> None:
                 f"column {column.name!r} of {table} is {column.type}, which takes different texts for equal; "
                 "give it another collation with `sql`."
             )
+        if is_unencoded(column.type):
+            raise InputError(
+                f"column {column.name!r} of {table} is {column.type}: its encoding does not tell which characters "
+                "of Unicode its bytes mean, so that its values can be counted, but not be compared with those of "
+                "other tables; copy the table to a database with the encoding UTF8."
+            )
         if family(column.type) == "other":
             raise InputError(
                 f"column {column.name!r} of {table} has the type {column.type}, whose values cannot be "
@@ -420,6 +437,13 @@ def require_comparable(columns: Sequence[Column], table: str) -> None:
 
 
 _CARRIED = "equipoise origin"
+
+
+def _possible(d: Dialect, wanted: pa.Table) -> pa.Table:
+    """Leave out cells whose texts the database cannot even be asked for, so that no row is in them."""
+    texts = [column.to_pylist() for column in wanted.columns if pa.types.is_string(column.type)]
+    kept = [all(t is None or d.can_hold(t) for t in cell) for cell in zip(*texts, strict=True)]
+    return wanted if all(kept) else wanted.filter(pa.array(kept))
 
 
 def _available(take: Counts, there: Counts) -> int:

@@ -55,6 +55,10 @@ class Dialect:
         """List texts, as after IN."""
         return ", ".join(map(self.literal, texts))
 
+    def can_hold(self, text: str) -> bool:  # noqa: ARG002 (most can hold any)
+        """Whether a value of the database can be this text."""
+        return True
+
     def double(self, number: float) -> str:
         """Write a double; a bare 0.1 would be a decimal, which turns into another double."""
         return f"CAST('{number!r}' AS {self.double_type})"

@@ -54,6 +54,10 @@ class Filtering(abc.ABC):
     def _arrow(self, source: Source, query: str, title: str) -> pa.Table:
         """Run a query, and explain errors."""
 
+    def _dialect(self, source: Source) -> Dialect:  # noqa: ARG002
+        """Return the SQL of the database that a source is in."""
+        return self.dialect
+
     # -------------------------------------------------------------------- verbs
 
     def settled(self, source: Source) -> Source:
@@ -77,8 +81,9 @@ class Filtering(abc.ABC):
         else:  # a plan's file may have been edited, and names columns of another table
             columns_named(where.text, columns, source.name, parser())
         types = {c.name: c.type for c in columns}
-        expression = self.dialect.attempted(where, types)
-        return restricted(self.dialect, table, columns, where, expression)
+        d = self._dialect(source)
+        expression = d.attempted(where, types)
+        return restricted(d, table, columns, where, expression)
 
     def _settle(self, source: Source, table: str, columns: tuple[Column, ...]) -> Condition:
         """Decide the types that a condition compares columns as; refuse one that no row satisfies."""
@@ -105,14 +110,14 @@ class Filtering(abc.ABC):
         raise not_evaluated(Condition(text, possible[0]), source.name, why)
 
     def _natural_type(self, source: Source, table: str, column: Column) -> str:
-        query = natural_type(self.dialect, table, column, KINDS)
+        query = natural_type(self._dialect(source), table, column, KINDS)
         told = self._arrow(source, query, "reading values").columns
         return next((k for k, fits in zip(KINDS, told, strict=True) if fits[0].as_py()), "VARCHAR")
 
     def _count_satisfying(
         self, source: Source, table: str, columns: tuple[Column, ...], condition: Condition
     ) -> int:
-        d = self.dialect
+        d = self._dialect(source)
         if not isinstance(d, PartsDialect):  # DuckDB evaluates conditions itself
             raise NotImplementedError
         written = translated(d, condition, {c.name: c.type for c in columns})

@@ -263,13 +263,12 @@ def delete_rows(
 ) -> int:
     """Delete rows that are named by keys, or by hashes and numbers; return how many there were."""
     common, at = f"{with_ctid(new, columns, shown)} AS common", f"at{mark_of(columns)}"
+    d = session.dialect
     if known.key:
-        place = key_text(DIALECT, columns, known)
+        place = key_text(d, columns, known)
         which = f"SELECT {at} FROM {common} WHERE {place} IN (SELECT place FROM {gone} AS g)"
     else:
-        hashed = (
-            f"SELECT {at} AS at, {DIALECT.md5(canonical_row(DIALECT, columns))} AS h FROM {common}"
-        )
+        hashed = f"SELECT {at} AS at, {d.md5(canonical_row(d, columns))} AS h FROM {common}"
         # Of equal rows any may go.
         nth = "row_number() OVER (PARTITION BY h ORDER BY at) AS nth"
         some = f"SELECT at, h, {nth} FROM ({hashed}) AS hashed WHERE h IN (SELECT md5 FROM {gone} AS g)"

@@ -17,6 +17,9 @@ _SMALLEST = "2.5e-324"  # half of the smallest double; smaller numbers are round
 _LARGEST_REAL = "3.4028235677973366e38"  # half-way to the next power of two
 _SMALLEST_REAL = "7.006492321624085e-46"
 
+BEFORE, AS_BEFORE = "^([^ ]+)( .*)? BC$", r"\1 (BC)\2"
+"""Texts of moments before our era, and what makes them those that other engines write."""
+
 _TYPES = {
     "VARCHAR": "text",
     "TINYINT": "smallint",
@@ -60,7 +63,7 @@ class PostgresDialect(casts.CastingDialect):
         """Write a value that is neither text nor a floating-point number."""
         text = f"CAST({value} AS text)"
         if kind in ("date", "timestamp", "instant"):  # years before our era, as others write them
-            return rf"regexp_replace({text}, '^([^ ]+)( .*)? BC$', '\1 (BC)\2')"
+            return f"regexp_replace({text}, '{BEFORE}', '{AS_BEFORE}')"
         return text
 
     def is_nan(self, value: str) -> str:

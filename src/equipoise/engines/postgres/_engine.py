@@ -17,7 +17,7 @@ from equipoise.engines import sql
 from equipoise.engines.base import Column, Identity, MadeTable, Middle, Part, has_changed
 from equipoise.engines.choices import departed, rows_but
 from equipoise.engines.column_names import refuse_duplicates
-from equipoise.engines.column_types import collated_type
+from equipoise.engines.column_types import collated_type, is_text, unencoded_type
 from equipoise.engines.database import Database, as_type, require_comparable
 from equipoise.engines.postgres._catalogue import (
     all_tables,
@@ -39,7 +39,8 @@ from equipoise.engines.postgres._creation import (
     upload_rows,
     with_ctid,
 )
-from equipoise.engines.postgres._dialect import DIALECT
+from equipoise.engines.postgres._dialect import DIALECT, PostgresDialect
+from equipoise.engines.postgres._encodings import is_known
 from equipoise.engines.postgres._profiles import profile_table
 from equipoise.engines.postgres._session import Lost, Session
 from equipoise.engines.postgres._types import type_of
@@ -119,6 +120,9 @@ class PostgresEngine(Database):
         name = where if isinstance(where, str) else id(where)
         return self._sessions.setdefault(name, Session(where, self._report))
 
+    def _dialect(self, source: Source) -> PostgresDialect:
+        return self.session(source).dialect
+
     def table_text(self, source: Source) -> str:
         """Return the quoted name of a table; refuse one that does not exist or cannot be read."""
         session = self.session(source)
@@ -157,7 +161,12 @@ class PostgresEngine(Database):
         """Profile the columns of a table."""
         title = f"profiling {source.name}"
         with self._opened(source) as (table, columns):
-            return profile_table(table, columns, lambda query: self._arrow(source, query, title))
+            return profile_table(
+                self._dialect(source),
+                table,
+                columns,
+                lambda query: self._arrow(source, query, title),
+            )
 
     @_retried
     def counts(self, source: Source, request: CountRequest) -> Counts:
@@ -298,7 +307,7 @@ class PostgresEngine(Database):
         text, columns = self._with_common_types(session, written, stage)
         own = columns[:-1]  # the last is the line
         require_comparable(own, written.name)
-        return self._arrow(written, sql.in_order(DIALECT, text, own), "reading rows")
+        return self._arrow(written, sql.in_order(session.dialect, text, own), "reading rows")
 
     @contextlib.contextmanager
     def _stored(self, session: Session, source: Source) -> Iterator[tuple[str, bool]]:
@@ -311,7 +320,7 @@ class PostgresEngine(Database):
             text = table if source.sql is None else sql.over(table, _one_query(source.sql))
             if source.view is not None:  # which knows the types that all engines know
                 text, _ = self._with_common_types(session, source, text)
-                text = sql.over(text, source.view.query(DIALECT))
+                text = sql.over(text, source.view.query(session.dialect))
             yield text, False
 
     # ------------------------------------------------------------------ queries
@@ -367,6 +376,9 @@ class PostgresEngine(Database):
         if shown != names:
             listed = (f"{e} AS {name}" for e, name in zip(shown, names, strict=True))
             text = f"(SELECT {', '.join(listed)} FROM {text} AS stored)"
+        if not is_known(session.encoding):
+            unknown = unencoded_type(session.encoding)
+            return text, tuple(Column(c.name, unknown) if is_text(c.type) else c for c in columns)
         loose = loose_collations(session, text, columns)
         return text, tuple(
             Column(c.name, collated_type(loose[c.name])) if c.name in loose else c for c in columns

@@ -13,7 +13,7 @@ from equipoise.counts.columns import values_in
 from equipoise.engines.base import Column
 from equipoise.engines.choices import below
 from equipoise.engines.column_types import family, is_float
-from equipoise.engines.postgres._dialect import DIALECT
+from equipoise.engines.postgres._dialect import DIALECT, PostgresDialect
 from equipoise.engines.profiling import FEW_VALUES, SKETCH, Gathered, Profile, summarize
 from equipoise.engines.sql import canonical_row
 
@@ -24,20 +24,22 @@ _Run: TypeAlias = Callable[[str], pa.Table]
 _SAMPLED = 1024
 
 
-def profile_table(table: str, columns: Sequence[Column], run: _Run) -> Profile:
+def profile_table(d: PostgresDialect, table: str, columns: Sequence[Column], run: _Run) -> Profile:
     """Profile a table by a query for its size, one for a sample, and one or two for each column."""
     rows = int(run(f"SELECT count(*) AS n FROM {table} AS input")["n"][0].as_py())
-    sample = _sample(table, columns, rows, run)
-    gathered = [_gathered(table, c, rows, sample[i], run) for i, c in enumerate(columns)]
+    sample = _sample(d, table, columns, rows, run)
+    gathered = [_gathered(d, table, c, rows, sample[i], run) for i, c in enumerate(columns)]
     return summarize([(c.name, c.type) for c in columns], rows, gathered, sample)
 
 
-def _sample(table: str, columns: Sequence[Column], rows: int, run: _Run) -> list[list[str | None]]:
+def _sample(
+    d: PostgresDialect, table: str, columns: Sequence[Column], rows: int, run: _Run
+) -> list[list[str | None]]:
     """Choose rows by the md5 of their text, the same ones whatever their order is."""
     plain = [c for c in columns if family(c.type) != "other"]
     if not plain or not rows:
         return [[None] * min(rows, _SAMPLED) for _ in columns]
-    hashed = DIALECT.by_bytes(DIALECT.md5(canonical_row(DIALECT, plain)))
+    hashed = f'{d.md5(canonical_row(d, plain))} COLLATE "C"'
     names = ", ".join(f"{_shown(c)} AS v{i}" for i, c in enumerate(columns))
     few = DIALECT.literal(below(_SAMPLED, rows))
     query = (
@@ -48,7 +50,12 @@ def _sample(table: str, columns: Sequence[Column], rows: int, run: _Run) -> list
 
 
 def _gathered(
-    table: str, column: Column, rows: int, sample: Sequence[str | None], run: _Run
+    d: PostgresDialect,
+    table: str,
+    column: Column,
+    rows: int,
+    sample: Sequence[str | None],
+    run: _Run,
 ) -> Gathered:
     """Count the values of a column, or sketch them if there are too many."""
     shown = _shown(column)
@@ -64,16 +71,18 @@ def _gathered(
             gathered.add(texts, found["n"].to_pylist())
             return gathered
     nulls = run(f"SELECT count(*) - count({shown}) AS n FROM {table} AS input")["n"][0].as_py()
-    return Gathered(nulls=int(nulls), values=None, hashes=_sketch(table, column, rows, run))
+    return Gathered(nulls=int(nulls), values=None, hashes=_sketch(d, table, column, rows, run))
 
 
-def _sketch(table: str, column: Column, rows: int, run: _Run) -> NDArray[np.uint64]:
+def _sketch(
+    d: PostgresDialect, table: str, column: Column, rows: int, run: _Run
+) -> NDArray[np.uint64]:
     """Return the smallest hashes of the values of a column, found among more and more of them."""
     text = DIALECT.text(DIALECT.identifier(column.name), column.type)
     if is_float(column.type):  # 1 is written 1.0
         text = f"regexp_replace({text}, '^(-?[0-9]+)$', '\\1.0')"
     plain = f"lower({DIALECT.stripped(text)})"
-    hashed = DIALECT.by_bytes(f"left({DIALECT.md5(plain)}, 16)")
+    hashed = f'left({d.md5(plain)}, 16) COLLATE "C"'
     share = 8 * SKETCH
     while True:
         limit = below(share, rows)

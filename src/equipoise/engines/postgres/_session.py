@@ -12,12 +12,15 @@ from typing import Any, TypeVar
 
 import psycopg
 import pyarrow as pa
+import pyarrow.compute as pc
 from psycopg import errors, sql
 from psycopg.pq import TransactionStatus
 from psycopg.rows import tuple_row
 from pyarrow import csv
 
 from equipoise.credentials import scrubbed, without_password
+from equipoise.engines.postgres._dialect import AS_BEFORE, BEFORE, PostgresDialect
+from equipoise.engines.postgres._encodings import dialect_of
 from equipoise.engines.postgres._types import MOMENTS, Described, arrow_type
 from equipoise.errors import EquipoiseError, InputError
 from equipoise.progress import Reporter, watched
@@ -95,6 +98,16 @@ class Session:
             except psycopg.Error as error:
                 raise self.unopened(error) from None
         return self._own
+
+    @property
+    def encoding(self) -> str:
+        """The encoding in which the database stores texts, which the server tells when it is connected to."""
+        return self.connection.info.parameter_status("server_encoding") or "UTF8"
+
+    @property
+    def dialect(self) -> PostgresDialect:
+        """The SQL of the database."""
+        return dialect_of(self.encoding)
 
     def close(self) -> None:
         """Close the connection, unless the user gave it."""
@@ -253,6 +266,11 @@ class Session:
             return InputError(
                 f"the database does not allow that: {why}; ask its owner for the right."
             )
+        if isinstance(error, (errors.UntranslatableCharacter, errors.CharacterNotInRepertoire)):
+            return InputError(
+                f"a text does not fit the encoding of the database, {self.encoding}: {why}; copy its tables to a "
+                "database with the encoding UTF8, or leave such texts out."
+            )
         if isinstance(error, errors.IntegrityError):
             return InputError(
                 f"a row does not fit the table: {why}; nothing was written. {_ADVICE.get(type(error), '')}".strip()
@@ -322,10 +340,15 @@ def _parsed(stream: _Stream, types: Sequence[tuple[str, str]]) -> pa.Table:
 
 
 def _moments(column: pa.ChunkedArray, kind: str) -> pa.ChunkedArray:
-    if kind in MOMENTS:
-        with contextlib.suppress(pa.ArrowException):
-            return column.cast(arrow_type(kind))
-    return column
+    """Read dates and times; if Arrow does not have them all, as the texts that hashes are made of."""
+    if kind not in MOMENTS:
+        return column
+    with contextlib.suppress(pa.ArrowException):
+        if kind == "TIME":  # which Arrow reads only together with a date
+            times = pc.binary_join_element_wise("1970-01-01", column, " ")
+            return times.cast(pa.timestamp("us")).cast(arrow_type(kind))
+        return column.cast(arrow_type(kind))
+    return pc.replace_substring_regex(column, pattern=BEFORE, replacement=AS_BEFORE)
 
 
 def _state(result: Any) -> str:

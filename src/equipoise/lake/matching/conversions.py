@@ -8,7 +8,7 @@ doubt.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from equipoise.engines.column_types import is_float, is_text, is_whole
@@ -123,13 +123,14 @@ class MeantView:
     """A view of what values of a table mean in the base, as a ledger records it.
 
     ``columns`` holds, by column of the base, the column of the table and its type; ``absent`` are
-    columns with texts for missing values.
+    columns with texts for missing values. ``types`` are those of columns of the base that are not text.
     """
 
     columns: Mapping[str, tuple[str, str]]
     conversions: Mapping[str, Conversion]
     absent: Collection[str]
     spellings: Mapping[str, Mapping[str, str]]
+    types: Mapping[str, str] = field(default_factory=dict)
 
     def query(self, d: Dialect, carried: Sequence[str] = ()) -> str:
         """Write the query; see :class:`~equipoise.engines.sources.View`."""
@@ -140,10 +141,16 @@ class MeantView:
             texts.append(f"{without_absent(d, text) if name in self.absent else text} AS t{i}")
             how = self.conversions.get(name)
             said = f"t{i}" if how is None else how.sql(d, f"t{i}")
-            meant.append(f"{said} AS {d.identifier(name)}")
+            typed = as_type(d, said, self.types[name]) if name in self.types else said
+            meant.append(f"{typed} AS {d.identifier(name)}")
         beside = [d.identifier(name) for name in carried]
         texts, meant = [*texts, *beside], [*meant, *beside]
         return f"SELECT {', '.join(meant)}\nFROM (SELECT {', '.join(texts)}\nFROM input) AS texts"
+
+
+def as_type(d: Dialect, text: str, column_type: str) -> str:
+    """SQL for a text as a value of a type of the base that is not text; null if that is impossible."""
+    return d.whole(text, column_type) if is_whole(column_type) else d.tried(text, column_type)
 
 
 # -------------------------------------------------------------------- what the base holds

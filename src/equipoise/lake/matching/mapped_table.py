@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from equipoise.engines.column_types import is_text, is_whole
+from equipoise.engines.column_types import is_text
 from equipoise.engines.dialect import Dialect
 from equipoise.engines.profiling import ColumnProfile, Profile
 from equipoise.engines.sources import Source
@@ -13,6 +13,7 @@ from equipoise.lake.matching.columns.alignment import Alignment
 from equipoise.lake.matching.columns.target import Wanted
 from equipoise.lake.matching.conversions import (
     Decision,
+    as_type,
     known_texts,
     may_be_names,
     renamed,
@@ -161,8 +162,7 @@ def _plain(text: str, base: ColumnProfile) -> str:
 def _converted(d: Dialect, text: str, base: ColumnProfile, *, is_number: bool) -> str:
     """SQL for a text converted to the base's type; null if that is impossible."""
     if not is_text(base.type):
-        whole = is_whole(base.type)
-        return d.whole(text, base.type) if whole else d.tried(text, base.type)
+        return as_type(d, text, base.type)
     written = _as_written(d, text, base)
     return f"CASE WHEN {d.is_number(text)} THEN {written} END" if is_number else written
 

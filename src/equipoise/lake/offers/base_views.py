@@ -111,7 +111,7 @@ class SampledRows:
         cells = {f"{n}{mark}": text for n, text in _cells(d, self.table, self.request).items()}
         found = ", ".join(f"{text} AS {name}" for name, text in cells.items())
         lines = ", ".join(
-            f"({d.texts(cell)}, {d.literal(below)})" for cell, below in self.limits.items()
+            f"({', '.join(map(d.literal, (*cell, below)))})" for cell, below in self.limits.items()
         )
         keys = [f"k{i}{mark}" for i in range(len(cells))]
         asked = f"(SELECT * FROM (VALUES {lines}) AS listed({', '.join(keys)}, below{mark}))"

@@ -6,14 +6,14 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from equipoise.engines.column_types import family
 from equipoise.lake.offers.prospect import Prospect
 from equipoise.lake.offers.survey import Candidate
 from equipoise.lake.repair.base import LocatedRow, PlannedChange
 from equipoise.lake.repair.choice import Choice
 from equipoise.lake.repair.destinations import Destination, WrittenTable
-from equipoise.lake.repair.ledger import keyed
+from equipoise.lake.repair.ledger import keyed, keyed_place
 from equipoise.lattice import Group
-from equipoise.options.search import OtherColumns
 from equipoise.progress import Reporter
 from equipoise.values import plain
 from equipoise.version import __version__
@@ -22,18 +22,20 @@ from equipoise.version import __version__
 def removed_entries(
     change: PlannedChange, removed: Sequence[LocatedRow], key: bytes | None
 ) -> list[dict[str, Any]]:
-    """List the removed rows in the order of the base."""
-    return [
+    """List the removed rows in the order of the base, or of what they are known by."""
+    lines = [
         {
             "action": "remove",
             "source": change.base.public_name,
-            "place": place,
+            "place": keyed_place(place, md5, key),
             "source_hash": keyed(md5, key),
             "hash": keyed(md5, key),
             "cell": _cell_text(change.delete.pattern(cell)),
         }
-        for place, md5, cell in sorted(removed, key=lambda line: line[0])
+        for place, md5, cell in removed
     ]
+    # By places as they are written: the order of hashes would tell something of them.
+    return sorted(lines, key=lambda line: line["place"])
 
 
 def _cell_text(cell: Group) -> str:
@@ -59,7 +61,7 @@ def added_entries(
             "action": "add",
             "source": candidate.name,
             "snapshot": candidate.table.snapshot,
-            "mapping": _mapping(candidate, prospect.looking.other_columns, written),
+            "mapping": _mapping(candidate, prospect, written),
             # Each row bears an equal part of what it costs to open the table.
             "cost": conditions.table_cost / len(places) + conditions.row_cost,
             "licence": conditions.licence,
@@ -68,7 +70,7 @@ def added_entries(
         for cell, place in zip(part.drawn.cells.tolist(), places, strict=True):
             own = {
                 "row": written.rows[len(lines)],
-                "place": place,
+                "place": keyed_place(place, original[place], key),
                 "source_hash": keyed(original[place], key),
                 "hash": keyed(written.md5s[len(lines)], key),
                 "cell": cells[cell],
@@ -77,19 +79,22 @@ def added_entries(
     return lines
 
 
-def _mapping(candidate: Candidate, other_columns: OtherColumns, written: WrittenTable) -> str:
+def _mapping(candidate: Candidate, prospect: Prospect, written: WrittenTable) -> str:
     alignment = candidate.alignment
     # What the database gave to the rows is not of the source.
     columns = {n: m.source for n, m in alignment.columns.items() if n not in written.own}
     missing = [t for t in alignment.treated if t.action == "left missing"]
+    kinds = {c.name: c.type for c in prospect.survey.want.columns}
+    typed = {n: kind for n, kind in kinds.items() if family(kind) not in ("text", "other")}
     mapping = {
         "columns": columns,
+        "types": {n: typed[n] for n in columns if n in typed and n not in alignment.values},
         "values": {name: dict(values.values) for name, values in alignment.values.items()},
         "spellings": {name: dict(told) for name, told in alignment.spellings.items()},
         "conversions": {name: how.to_dict() for name, how in alignment.conversions.items()},
         "absent": sorted(alignment.absent),
         "left_missing": {t.name: t.column for t in missing},
-        "other_columns": other_columns,
+        "other_columns": prospect.looking.other_columns,
         "lost": sorted(written.lost),
         "numbered": list(written.numbered),
         "generated": list(written.generated),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -44,7 +45,8 @@ COLUMNS = {
 source is a table of a database, whose rows have no positions, the places of all are texts: of such a
 source keys, or hashes and occurrences, as in ``6b1f…#1``.
 ``hash`` is the md5 of the row in the repaired table (of a removed row: in the base), and
-``source_hash`` that of the row in its source. With a key both are HMACs. If the repaired table is one
+``source_hash`` that of the row in its source. With a key both are HMACs, and places that are made of
+hashes are encrypted, as in ``keyed:8c40…#1``. If the repaired table is one
 of a database, ``row`` is empty, and an added row is known by its hash.
 """
 
@@ -61,6 +63,40 @@ def keyed(md5: str, key: bytes | None) -> str:
     '4a75b667'
     """
     return md5 if key is None else hmac.new(key, md5.encode(), hashlib.sha256).hexdigest()
+
+
+def keyed_place(place: Any, md5: str, key: bytes | None) -> Any:
+    """Return the place of a row; with a key, one that is made of the row's md5 is encrypted.
+
+    The HMAC of the md5, which the ledger states beside it, is what the pad is derived from, so that equal rows have
+    equal places but for their occurrence, and only the key gives the md5 back (:func:`plain_place`).
+
+    >>> md5 = "d41d8cd98f00b204e9800998ecf8427e"
+    >>> keyed_place(f"{md5}#2", md5, b"secret"), keyed_place(7, md5, b"secret")
+    ('keyed:9b9580d3a0b1785e94d371047e62d8f9#2', 7)
+    """
+    if key is None or not isinstance(place, str) or not place.startswith(f"{md5}#"):
+        return place
+    return f"keyed:{_padded(md5, keyed(md5, key), key)}{place[len(md5) :]}"
+
+
+def plain_place(place: Any, source_hash: str | None, key: bytes | None) -> Any:
+    """Return the place of a row of a database without a key, as it was before :func:`keyed_place`.
+
+    >>> md5 = "d41d8cd98f00b204e9800998ecf8427e"
+    >>> plain_place(keyed_place(f"{md5}#2", md5, b"secret"), keyed(md5, b"secret"), b"secret")
+    'd41d8cd98f00b204e9800998ecf8427e#2'
+    """
+    found = re.fullmatch(r"keyed:([0-9a-f]{32})(#[0-9]+)", str(place))
+    if key is None or found is None:
+        return place
+    return f"{_padded(found[1], str(source_hash), key)}{found[2]}"
+
+
+def _padded(digits: str, source_hash: str, key: bytes) -> str:
+    """Encrypt or decrypt the digits of an md5."""
+    pad = hmac.digest(key, f"place of {source_hash}".encode(), "sha256")
+    return bytes(a ^ b for a, b in zip(bytes.fromhex(digits), pad, strict=False)).hex()
 
 
 def ledger_table(lines: Sequence[Mapping[str, Any]], about: Mapping[str, Any]) -> pa.Table:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,13 +16,14 @@ import pyarrow.compute as pc
 
 from equipoise.counts.columns import values_in
 from equipoise.engines.base import Engine
+from equipoise.engines.column_types import family
 from equipoise.engines.kinds import DATABASES
 from equipoise.engines.sources import Source, locate
 from equipoise.engines.stores.states import at_snapshot, snapshot_of
 from equipoise.errors import EquipoiseError, InputError
 from equipoise.lake.matching.conversions import Conversion, MeantView
 from equipoise.lake.offers.fingerprints import RowHashes
-from equipoise.lake.repair.ledger import keyed, read_ledger
+from equipoise.lake.repair.ledger import keyed, plain_place, read_ledger
 from equipoise.lake.repair.output import cast, cast_where_possible
 from equipoise.lake.tables.contents import Contents
 from equipoise.lake.tables.index import Table
@@ -36,6 +38,9 @@ if TYPE_CHECKING:
 
 _KEYED = 64
 """Number of digits of a hash made with a key; one without has 32."""
+
+_TYPE = r"[A-Z_]+( WITH TIME ZONE)?(\([0-9]+(,[0-9]+)?\))?"
+"""Names of types of columns that values are converted to."""
 
 
 @dataclass(frozen=True)
@@ -173,7 +178,7 @@ def _replay_source(
     try:
         source = at_snapshot(table.source, next(iter(snapshots)) if len(snapshots) == 1 else "")
         is_same = snapshots == {snapshot_of(source)}
-        lines = [{**line, "place": _place_in(source, line["place"])} for line in lines]
+        lines = [{**line, "place": _place_in(source, line, key)} for line in lines]
         places = sorted({line["place"] for line in lines if line["place"] is not None})
         fetched = lake.engine.fetch(source, places)
     except (EquipoiseError, OSError) as error:
@@ -217,8 +222,11 @@ def _listed_twice(name: str, lines: Sequence[Mapping[str, Any]]) -> list[str]:
     ][:1]
 
 
-def _place_in(source: Source, place: int | str | None) -> int | str | None:
+def _place_in(source: Source, line: Mapping[str, Any], key: bytes | None) -> int | str | None:
     """Read a place as those of a source are: a number in files, a text in a database."""
+    place: int | str | None = line["place"]
+    if source.kind in DATABASES and not source.key:
+        place = plain_place(place, line["source_hash"], key)
     if place is None:
         return None
     if source.kind in DATABASES:
@@ -255,8 +263,9 @@ def _unlike(
         (told,) = {line["mapping"] for line in ordered}
         mapping = json.loads(told)
         columns = list(mapping["columns"])
-        meant = _meant(fetched, source, engine, mapping)
-        mapped = _as_mapped(meant, mapping, written.schema)
+        types = _types(mapping, engine, repaired)
+        meant = _meant(fetched, source, engine, mapping, types)
+        mapped = _as_mapped(meant, mapping, written.schema, types)
         theirs = RowHashes.of(_completed(mapped, written.take(places), mapping))
         ours = RowHashes.of(written, columns).take(places)
     except (TypeError, ValueError, LookupError, AttributeError, InputError):
@@ -275,18 +284,39 @@ def _unlike(
     return [f"{came} differ from it; the first is {first}."]
 
 
+def _types(mapping: Mapping[str, Any], engine: Engine, repaired: Source) -> dict[str, str]:
+    """Return the types that values were converted to; older ledgers record none.
+
+    Without a record, only decimals are read from the repaired table: all other types convert alike.
+    """
+    types = mapping.get("types")
+    if types is None:
+        known = {c.name: c.type for c in engine.schema(repaired)}
+        own = [n for n in mapping["columns"] if n not in mapping.get("values", {})]
+        types = {n: known[n] for n in own if family(known.get(n, "")) == "decimal"}
+    # A ledger may have been edited, and types become a part of a query.
+    if not all(re.fullmatch(_TYPE, kind) and family(kind) != "other" for kind in types.values()):
+        raise ValueError("no such type")
+    return dict(types)
+
+
 def _meant(
-    fetched: pa.Table, source: Source, engine: Engine, mapping: Mapping[str, Any]
+    fetched: pa.Table,
+    source: Source,
+    engine: Engine,
+    mapping: Mapping[str, Any],
+    types: Mapping[str, str],
 ) -> pa.Table:
-    """Convert numbers and dates of a source as the ledger records."""
+    """Convert values of a source as the ledger records, by the queries that converted them before."""
     told = {n: Conversion.from_dict(how) for n, how in mapping.get("conversions", {}).items()}
     absent = set(mapping.get("absent", ()))
-    if not told and not absent:
+    if not told and not absent and not types:
         return fetched
     kinds = {column.name: column.type for column in engine.schema(source)}
     sources = mapping["columns"]
-    columns = {n: (sources[n], kinds[sources[n]]) for n in sources if n in told or n in absent}
-    view = MeantView(columns, told, absent, mapping.get("spellings", {}))
+    treated = {*told, *absent, *types}
+    columns = {n: (sources[n], kinds[sources[n]]) for n in sources if n in treated}
+    view = MeantView(columns, told, absent, mapping.get("spellings", {}), types)
     places = fetched.column(fetched.num_columns - 2).to_pylist()
     meant = engine.fetch(replace(source, view=view), places)
     for name, (column, _) in columns.items():
@@ -295,20 +325,25 @@ def _meant(
     return fetched
 
 
-def _as_mapped(rows: pa.Table, mapping: Mapping[str, Any], written: pa.Schema) -> pa.Table:
-    """Map rows of a source to the base's columns and values, and if possible to its types."""
+def _as_mapped(
+    rows: pa.Table, mapping: Mapping[str, Any], written: pa.Schema, types: Mapping[str, str]
+) -> pa.Table:
+    """Map rows of a source to the base's columns and values, and if possible to its types.
+
+    Columns of ``types`` have these already, and the spellings of the base with them.
+    """
     columns = {}
     for base, source in mapping["columns"].items():
         column = rows[source]
         values, spellings = (mapping.get(part, {}).get(base) for part in ("values", "spellings"))
-        if values is not None or spellings is not None:
+        if base not in types and (values is not None or spellings is not None):
             # A value without a counterpart is missing; one without another spelling stays.
             known = dict(spellings or {}) if values is None else values
             texts = [None if t is MISSING else t for t in values_in(column)]
             told = [known.get(t, t if values is None else None) for t in texts]
             column = pa.array(told, pa.string())
         kind = written.field(base).type
-        if base in mapping.get("lost", ()):
+        if base in mapping.get("lost", ()) and column.type != kind:
             column = cast_where_possible(pa.chunked_array(column).cast(pa.string()), kind)
         with contextlib.suppress(pa.ArrowException):
             column = cast(pa.chunked_array(column), kind)

@@ -58,7 +58,10 @@ def claims_of(
     """
     claims = Claims()
     by_hash = bool(entries) and not table.numbered and entries[0].action == "add"
-    places = list(_hash_places(entries, table.key, md5s)) if by_hash else [e.at for e in entries]
+    if by_hash:
+        places: list[int | str] = list(_hash_places(entries, table.key, md5s))
+    else:
+        places = [table.place_of(entry) for entry in entries]
     taken: dict[int | str, LedgerEntry] = {}
     for start in range(0, len(entries), _AT_ONCE):
         some = range(start, min(start + _AT_ONCE, len(entries)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,7 +12,7 @@ from equipoise.engines.base import Column, Engine, Identity
 from equipoise.engines.column_types import family
 from equipoise.engines.sources import WORD, Source, View
 from equipoise.errors import ColumnNotFound, InputError
-from equipoise.lake.verify.files import Cell, PlanFile, has_places
+from equipoise.lake.verify.files import Cell, LedgerEntry, PlanFile, has_places
 from equipoise.lake.verify.views import ComparedRows, ListedRows, RowComparison, SummedRows
 from equipoise.rows.former_hashes import former_md5s
 
@@ -77,6 +78,15 @@ class CheckedTable:
         found = self.engine.read(replace(self.source, view=view, asked=asked))
         lines = zip(*(found[n].to_pylist() for n in ("place", "md5", "h")), strict=True)
         return sorted(ListedRow(*line) for line in lines)
+
+    def place_of(self, entry: LedgerEntry) -> int | str:
+        """Return where an entry says that a row is; a place that is made of an MD5 may be encrypted."""
+        told = re.fullmatch(r"keyed:([0-9a-f]{32})(#[0-9]+)", str(entry.at))
+        if told is None or self.key is None or self.numbered or self.source.key:
+            return entry.at
+        pad = hmac.digest(self.key, f"place of {entry.source_hash}".encode(), "sha256")[:16]
+        md5 = int(told[1], 16) ^ int.from_bytes(pad, "big")
+        return f"{md5:032x}{told[2]}"
 
     def fetched(self, places: Sequence[Any], *, by_hash: bool = False) -> FetchedRows:
         """Fetch the rows at some places, or with some hashes and occurrences."""

@@ -23,6 +23,13 @@ DATE = (
 )
 """What may be a date: its two separators may differ, since not every database can compare them."""
 
+_CLOCK = r"[0-9]{2}:[0-9:.]+"
+_DAY = r"-[0-9]{2}-[0-9]{2}"
+_SHIFTED = rf"( {_CLOCK}([+-][0-9:]+)?)?"
+_USUAL = rf"[0-9]{{4}}{_DAY}{_SHIFTED}|([01][0-9]|2[0-3]):[0-9:.]+"
+_MOMENT = rf"-?infinity|[0-9]{{4,7}}{_DAY}( [(]BC[)])?{_SHIFTED}|{_CLOCK}"
+"""Moments of a database, and those that every type of dates and times can hold."""
+
 _TIME = r"[ tT][0-9]{1,2}:[0-9][0-9].*$"
 _NUMBER = r"[+-]?[0-9]+([.][0-9]*)?([eE][+-]?[0-9]{1,3})?"
 _WITH_POINT = r"[+-]?[0-9]+[.][0-9]*"
@@ -235,6 +242,21 @@ class TextDays:
 
 
 @dataclass(frozen=True)
+class TextMoments:
+    """A view of one row: how many texts are moments that a file may be unable to hold, and how many are none."""
+
+    column: Column
+
+    def query(self, d: Dialect, carried: Sequence[str] = ()) -> str:  # noqa: ARG002
+        """Write the query; see :class:`~equipoise.engines.sources.View`."""
+        usual, moment = (f"NOT {d.matches('v', pattern)}" for pattern in (_USUAL, _MOMENT))
+        return (
+            f"SELECT count(*) FILTER (WHERE {usual}) AS unusual, count(*) FILTER (WHERE {moment}) AS others "
+            f"FROM ({_values(d, self.column)}) AS known"
+        )
+
+
+@dataclass(frozen=True)
 class KnownTexts:
     """A view of those of some texts that are values of a column."""
 
@@ -244,7 +266,8 @@ class KnownTexts:
     def query(self, d: Dialect, carried: Sequence[str] = ()) -> str:  # noqa: ARG002
         """Write the query; see :class:`~equipoise.engines.sources.View`."""
         text = d.text(d.identifier(self.column.name), self.column.type)
-        return f"SELECT DISTINCT {text} AS v FROM input WHERE {text} IN ({d.texts(self.texts)})"
+        texts = d.texts(self.texts) or "NULL"  # a database may be unable to have any of them
+        return f"SELECT DISTINCT {text} AS v FROM input WHERE {text} IN ({texts})"
 
 
 def _values(d: Dialect, column: Column, *, each_once: bool = True) -> str:
