@@ -7,19 +7,18 @@ import uuid
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from psycopg import errors
+
 from equipoise.engines.base import Column, Identity
 from equipoise.engines.postgres._dialect import DIALECT
 from equipoise.engines.postgres._session import Session
-from equipoise.engines.postgres.addresses import name_of_new
+from equipoise.engines.postgres._standing import LENGTH, Standing, name_taken, name_text, split_name
 from equipoise.engines.sources import Source
 from equipoise.engines.sql import canonical_row, key_text, mark_of
 from equipoise.errors import InputError
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-_LENGTH = 63
-"""Maximum length of a name in PostgreSQL."""
 
 _COLUMNS = (
     "SELECT a.attname, format_type(a.atttypid, a.atttypmod), a.attgenerated <> '', "
@@ -36,11 +35,6 @@ _COUNTERS = (
     "WHERE a.attrelid = %s::regclass AND a.attnum > 0 AND NOT a.attisdropped "
     "AND pg_get_serial_sequence(%s, a.attname) IS NOT NULL "
     "AND (a.attidentity <> '' OR pg_get_expr(d.adbin, d.adrelid) LIKE 'nextval(%%')"
-)
-_STANDING = (
-    "SELECT c.relkind::text, coalesce(obj_description(c.oid, 'pg_class'), ''), "
-    "(SELECT min(inhparent::regclass::text) FROM pg_inherits WHERE inhrelid = c.oid) FROM pg_class AS c "
-    "JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE n.nspname = %s AND c.relname = %s"
 )
 
 
@@ -108,7 +102,7 @@ class NewTable(NamedTuple):
     @property
     def text(self) -> str:
         """The name in SQL."""
-        return _text(self.schema, self.name)
+        return name_text(self.schema, self.name)
 
     @property
     def writable(self) -> list[NewColumn]:
@@ -123,45 +117,6 @@ class NewTable(NamedTuple):
         except InputError as error:
             error.args = (str(error).replace(self.name, self.final),)
             raise
-
-
-def _text(schema: str, name: str) -> str:
-    return f"{DIALECT.identifier(schema)}.{DIALECT.identifier(name)}"
-
-
-def split_name(session: Session, name: str) -> tuple[str, str]:
-    """Split the name of a table that need not exist into its schema and its own name."""
-    schema, table = name_of_new(name)
-    if schema:
-        return schema, table
-    ((current,),) = session.execute("SELECT current_schema()")
-    return current, table
-
-
-def require_free(session: Session, target: Source, *, only: str) -> None:
-    """Refuse a name that cannot be given to a new table."""
-    schema, table = split_name(session, target.table or "")
-    known = session.lines("SELECT nspname FROM pg_namespace WHERE nspname = %s", schema)
-    if not known:
-        raise InputError(f"{target.name} has no schema {schema!r}; create it first.")
-    if len(table.encode()) > _LENGTH:
-        raise InputError(
-            f"{table!r} is longer than the {_LENGTH} bytes that a name has in PostgreSQL; choose a shorter name."
-        )
-    for kind, comment, whole in session.lines(_STANDING, schema, table):
-        if kind != "r":
-            raise InputError(
-                f"{schema}.{table} exists and is not a plain table; write to a table of another name."
-            )
-        if whole is not None:  # a partition, or a table that inherits from another
-            raise InputError(
-                f"{schema}.{table} is a part of {whole}, which would lose its rows; write to a table of another name."
-            )
-        if not comment.startswith(only):
-            raise InputError(
-                f"{target.name} exists and its comment does not begin with {only!r}, so it is not replaced; "
-                "write to a table of another name."
-            )
 
 
 def make_table(session: Session, target: Source, like: str, *, is_table: bool) -> NewTable:
@@ -185,7 +140,7 @@ def make_table(session: Session, target: Source, like: str, *, is_table: bool) -
 
 def _give_own_sequence(session: Session, new: NewTable, column: str) -> None:
     """Number a column by a sequence of the new table, not by that of the old one, which stays as it is."""
-    sequence = _text(new.schema, f"{new.name}_{column}_seq"[:_LENGTH])
+    sequence = name_text(new.schema, f"{new.name}_{column}_seq"[:LENGTH])
     name = DIALECT.identifier(column)
     session.execute(
         f"CREATE SEQUENCE {sequence} OWNED BY {new.text}.{name}; "
@@ -292,11 +247,18 @@ def upload_rows(session: Session, rows: pa.Table, types: Sequence[str]) -> str:
     return name
 
 
-def put_in_place(session: Session, new: NewTable, comment: str) -> None:
-    """Give a new table its name; an older table of that name goes."""
-    final = _text(new.schema, new.final)
-    session.execute(f"DROP TABLE IF EXISTS {final}")
-    session.execute(f"ALTER TABLE {new.text} RENAME TO {DIALECT.identifier(new.final)}")
+def put_in_place(
+    session: Session, new: NewTable, target: Source, standing: Standing | None, comment: str
+) -> None:
+    """Give a new table its name; the table that has it goes, if it was locked before."""
+    final = name_text(new.schema, new.final)
+    if standing is not None:
+        session.lock_table(final, "ACCESS EXCLUSIVE")
+        session.execute(f"DROP TABLE {final}")
+    try:
+        session.execute(f"ALTER TABLE {new.text} RENAME TO {DIALECT.identifier(new.final)}")
+    except errors.DuplicateTable:
+        raise name_taken(target) from None
     if comment:
         session.execute(f"COMMENT ON TABLE {final} IS {DIALECT.literal(comment)}")
     owned = session.lines(
@@ -308,7 +270,7 @@ def put_in_place(session: Session, new: NewTable, comment: str) -> None:
         final,
     )
     for name, kind in owned:
-        called = name.replace(new.name, new.final, 1)[:_LENGTH]
+        called = name.replace(new.name, new.final, 1)[:LENGTH]
         taken = session.lines(
             "SELECT 1 FROM pg_class WHERE relname = %s AND relnamespace = %s::regnamespace",
             called,
@@ -316,5 +278,5 @@ def put_in_place(session: Session, new: NewTable, comment: str) -> None:
         )
         if not taken:
             what = "SEQUENCE" if kind == "S" else "INDEX"
-            old = _text(new.schema, name)
+            old = name_text(new.schema, name)
             session.execute(f"ALTER {what} {old} RENAME TO {DIALECT.identifier(called)}")

@@ -35,13 +35,13 @@ from equipoise.engines.postgres._creation import (
     insert_rows,
     make_table,
     put_in_place,
-    require_free,
     upload_rows,
     with_ctid,
 )
 from equipoise.engines.postgres._dialect import DIALECT
 from equipoise.engines.postgres._profiles import profile_table
 from equipoise.engines.postgres._session import Lost, Session
+from equipoise.engines.postgres._standing import lock_standing, require_free
 from equipoise.engines.postgres._types import type_of
 from equipoise.engines.profiling import Profile
 from equipoise.engines.sources import Source
@@ -236,11 +236,15 @@ class PostgresEngine(Database):
     ) -> Iterator[MadeTable]:
         """Make a table in one transaction; see :class:`~equipoise.engines.base.Engine`.
 
-        It has the constraints of the first part's table. An older table of its name is replaced.
+        It has the constraints of the first part's table. An older table of its name is replaced, and
+        locked before the first row is read: rows that others add to it meanwhile wait for the new one.
         """
         session = self.session(target)
-        with session.transaction(read_only=False):
-            require_free(session, target, only="")
+        with session.transaction():
+            found = require_free(session, target, only="")
+        locked = "" if found is None else found.text
+        with session.transaction(read_only=False, locked=locked):
+            standing = lock_standing(session, target, locked)
             first = parts[0].source
             if first.kind == "frame":
                 first = replace(first, data=first.data.slice(0, 0))
@@ -256,7 +260,7 @@ class PostgresEngine(Database):
                 yield MadeTable(
                     written, lambda: self._staged(session, written, stage), numbered, generated
                 )
-                put_in_place(session, new, comment)
+                put_in_place(session, new, target, standing, comment)
 
     def _insert(self, session: Session, new: NewTable, part: Part, written: Source) -> str:
         """Insert the rows of a part; return the name of a table of those that were sent."""

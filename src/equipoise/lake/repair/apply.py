@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 from equipoise.atomic import atomic_path
 from equipoise.counts import CountRequest, Counts
 from equipoise.engines.addresses import beside
-from equipoise.engines.base import Engine, Part, unused
+from equipoise.engines.base import Engine, Part, has_changed, unused
 from equipoise.engines.kinds import DATABASES
 from equipoise.engines.sources import Source, locate
-from equipoise.engines.stores.states import is_replaced, is_same_place
+from equipoise.engines.stores.states import is_replaced, is_same_place, sees_all
 from equipoise.errors import ColumnNotFound, InputError, PoolTooSmall
 from equipoise.lake.offers.need import Planned
 from equipoise.lake.repair.base import (
@@ -197,7 +197,11 @@ def apply_plan(
 
     def count(written: Source) -> Counts:
         progress(f"counting {named}", 5 / STEPS)
-        return engine.counts(written, request)
+        after = engine.counts(written, request)
+        expected = change.before.n + change.before.dropped + len(added) - len(removed)
+        if base.kind in DATABASES and after.n + after.dropped != expected:
+            raise has_changed(base, "its rows were counted")
+        return after
 
     if isinstance(place, Path):
         after = _write_file(stay, new, place, listing, listed, engine, count)
@@ -332,10 +336,26 @@ def _require_other_table(
     engine.require_free(listing, only=CHANGES)
     if not is_replaced(base, output):
         require_unread(output, base, engine)
-    elif base.where is not None or base.sql is not None:
+    else:
+        _require_whole(base)
+
+
+def _require_whole(base: Source) -> None:
+    """Refuse to replace a base of which not every row is copied while it is locked."""
+    if base.where is not None or base.sql is not None:
         raise InputError(
             f"the plan covers only a part of {base.name}, and its other rows would be lost; write "
             "to another table."
+        )
+    if base.data is not None:
+        raise InputError(
+            f"{base.name} is read by a connection of yours, and rows that are added to it meanwhile would be lost "
+            "if it were replaced; give the table to repair by its address, or write to another table."
+        )
+    if not sees_all(base):
+        raise InputError(
+            f"{base.name} has row-level security, and rows of it that you cannot see would be lost; write "
+            "to another table, or repair it as a user who sees all rows."
         )
 
 

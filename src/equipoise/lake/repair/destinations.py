@@ -191,6 +191,8 @@ class TableDestination:
 
         def listed(lines: pa.Table) -> None:
             parts = [Part(locate(stored_ledger(lines)))]
+            # Somebody may have made a table of that name since it was looked for.
+            engine.require_free(self.table, only=LEDGER)
             stack.enter_context(engine.creating(self.table, parts, comment))
 
         return listed

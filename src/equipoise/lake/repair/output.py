@@ -224,6 +224,8 @@ def published_table(
         written = stack.enter_context(engine.creating(output, parts, comment)).source
 
         def list_changes(changes: pa.Table) -> None:
+            # Somebody may have made a table of that name since it was looked for.
+            engine.require_free(listing, only=CHANGES)
             stack.enter_context(engine.creating(listing, [Part(locate(changes))], f"{CHANGES}."))
 
         yield replace(written, name=output.name), list_changes
