@@ -224,3 +224,140 @@ def test_a_table_of_somebody_else_is_refused_at_once(database, other, monkeypatc
     monkeypatch.setattr(PostgresEngine, "counts", lambda *_: pytest.fail("no work should begin"))
     with pytest.raises(InputError, match="only its owner may replace it"):
         eq.apply(plan, to=people, pool=None, output=people)
+
+
+# ------------------------------------------------------------------ what belongs to a table
+
+OWN = (
+    "CREATE TABLE towns (town text PRIMARY KEY); INSERT INTO towns VALUES ('Bern'), ('Zug')",
+    "ALTER TABLE people RENAME CONSTRAINT people_pkey TO known_by",
+    "ALTER TABLE people ADD town text DEFAULT 'Bern' CONSTRAINT lives_in REFERENCES towns ON DELETE CASCADE",
+    "ALTER TABLE people ADD boss int REFERENCES people DEFERRABLE, ADD serial_number serial",
+    "ALTER SEQUENCE people_serial_number_seq INCREMENT 2; SELECT setval('people_serial_number_seq', 901)",
+    "CREATE INDEX by_sex ON people (sex)",
+    "COMMENT ON TABLE people IS 'Those who''ve come'",
+    "ALTER TABLE people SET (fillfactor = 70, autovacuum_enabled = false)",
+    "CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''fired''; END'",
+    "CREATE TRIGGER noted BEFORE INSERT ON people FOR EACH ROW WHEN (NEW.sex = 'x') EXECUTE FUNCTION note()",
+    "CREATE TRIGGER off AFTER DELETE ON people EXECUTE FUNCTION note(); ALTER TABLE people DISABLE TRIGGER off",
+    "COMMENT ON TRIGGER off ON people IS 'Not now'",
+    "ALTER TABLE people ENABLE ROW LEVEL SECURITY",
+    "CREATE POLICY few ON people AS RESTRICTIVE FOR UPDATE TO other USING (number IN (SELECT boss FROM people))",
+    "ALTER POLICY few ON people WITH CHECK (sex <> 'x')",
+    'CREATE POLICY "All of it" ON people USING (true)',
+    "REVOKE ALL ON people FROM other; GRANT SELECT ON people TO PUBLIC",
+    "GRANT INSERT ON people TO other WITH GRANT OPTION; GRANT UPDATE (sex, hired) ON people TO other",
+    "GRANT USAGE ON people_serial_number_seq TO other",
+    "ALTER DEFAULT PRIVILEGES GRANT TRUNCATE ON TABLES TO other",
+)
+TOLD = {
+    "constraints": "SELECT conname, pg_get_constraintdef(oid) FROM pg_constraint WHERE conrelid = {} AND contype <> 't'",
+    "indexes": "SELECT pg_get_indexdef(indexrelid) FROM pg_index WHERE indrelid = {}",
+    "triggers": "SELECT pg_get_triggerdef(oid), tgenabled, obj_description(oid, 'pg_trigger') FROM pg_trigger "
+    "WHERE tgrelid = {} AND NOT tgisinternal",
+    "policies": "SELECT * FROM pg_policies WHERE tablename = 'people'",
+    "table": "SELECT relowner, reloptions, relrowsecurity, relforcerowsecurity, obj_description(oid, 'pg_class') "
+    "FROM pg_class WHERE oid = {}",
+    "rights": "SELECT grantee, privilege_type, is_grantable FROM pg_class, aclexplode(relacl) WHERE oid = {}",
+    "rights to columns": "SELECT attname, grantee, privilege_type FROM pg_attribute, aclexplode(attacl) "
+    "WHERE attrelid = {}",
+    "rights to the sequence": "SELECT grantee, privilege_type FROM pg_class, aclexplode(relacl) "
+    "WHERE relname = 'people_serial_number_seq'",
+    "sequence": "SELECT sequencename, data_type, increment_by FROM pg_sequences",
+    "defaults": "SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = {}",
+}
+
+
+def told(database, name="people"):
+    number = f"'{name}'::regclass"
+    return {what: sorted(database.do(q.format(number)), key=str) for what, q in TOLD.items()}
+
+
+@pytest.mark.parametrize("owner", ["postgres", "keeper"])
+def test_a_copy_in_place_of_its_table_keeps_what_belongs_to_it(database, other, owner):
+    database.do(*OWN)
+    if owner == "keeper":
+        database.do("DROP ROLE IF EXISTS keeper", "CREATE ROLE keeper")
+        database.do("GRANT CREATE ON SCHEMA public TO keeper", "ALTER TABLE people OWNER TO keeper")
+    before = told(database)
+    assert all(before.values())
+    plan = eq.plan(database.table("people"), **ASKED, allow="both")
+    people = database.table("people")
+    done = eq.apply(
+        plan, to=people, pool=database.table("more"), output=people, missing_columns="null"
+    )
+    assert done.added
+    assert done.removed
+    after = told(database)
+    for what, found in before.items():
+        assert after[what] == found, what
+    ((number,),) = database.do("SELECT min(serial_number) FROM people WHERE number > 1000")
+    assert number == 903  # and none that was given before
+    if owner == "keeper":
+        database.do("DROP OWNED BY keeper CASCADE", "DROP ROLE keeper")
+
+
+def test_a_new_table_has_the_foreign_keys_of_the_base(database):
+    database.do(
+        "CREATE TABLE towns (town text PRIMARY KEY); INSERT INTO towns VALUES ('Bern')",
+        "ALTER TABLE people ADD town text DEFAULT 'Bern' REFERENCES towns, ADD boss int REFERENCES people",
+        "ALTER TABLE more ADD town text DEFAULT 'Bern', ADD boss int",
+    )
+    database.apply("out", allow="add")
+    told = "SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE contype = 'f' AND conrelid = 'out'::regclass"
+    assert sorted(database.do(told)) == [
+        ('FOREIGN KEY (boss) REFERENCES "out"(number)',),
+        ("FOREIGN KEY (town) REFERENCES towns(town)",),
+    ]
+    database.do("UPDATE more SET town = 'Rome'")
+    with pytest.raises(InputError, match=r"table \"out\" violates foreign key .*refers to a row"):
+        database.apply("out", allow="add")
+    assert database.do("SELECT DISTINCT town FROM out") == [("Bern",)]
+
+
+@pytest.mark.parametrize(
+    ("bound", "named"),
+    [
+        ("CREATE VIEW seen AS SELECT sex FROM people", "the view seen would"),
+        ("CREATE TABLE kin (a int CONSTRAINT of REFERENCES people)", "the foreign key of of kin"),
+        ("CREATE TABLE heir () INHERITS (people)", "the table heir, which inherits from it, would"),
+        ("CREATE RULE never AS ON DELETE TO people DO INSTEAD NOTHING", "the rule never would"),
+        ("CREATE PUBLICATION news FOR TABLE people", "its place in the publication news would"),
+        ("ALTER TABLE people REPLICA IDENTITY FULL", "its replica identity would"),
+        (
+            "CREATE FUNCTION f(people) RETURNS int LANGUAGE sql AS 'SELECT 1'",
+            r"f\(people\) depends on type people",
+        ),
+    ],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_a_table_that_others_need_is_not_replaced(database, bound, named):
+    database.do(bound)
+    before = database.do("SELECT 'people'::regclass::oid, count(*) FROM people")
+    with pytest.raises(InputError, match=rf"is not replaced, because .*{named}.*another name"):
+        database.apply()
+    assert database.do("SELECT 'people'::regclass::oid, count(*) FROM people") == before
+    assert database.left() == []
+
+
+@pytest.mark.parametrize(
+    ("own", "named"),
+    [
+        ("ALTER TABLE out ENABLE ROW LEVEL SECURITY", "row-level security"),
+        ("CREATE POLICY few ON out USING (true)", "the policy few"),
+        (
+            "CREATE TRIGGER t BEFORE UPDATE ON out EXECUTE FUNCTION suppress_redundant_updates_trigger()",
+            "the trigger t",
+        ),
+        ("GRANT SELECT (sex) ON out TO other", "grants on the column sex"),
+    ],
+)
+def test_a_table_of_its_own_is_not_replaced_by_one_made_of_another(database, other, own, named):
+    database.apply("out")
+    database.do(f"GRANT SELECT ON out, out_changes TO {other}")
+    database.apply("out")  # which keeps the rights
+    for table in ("out", "out_changes"):
+        assert database.do(f"SELECT has_table_privilege('other', '{table}', 'SELECT')") == [(True,)]
+    database.do(own)
+    with pytest.raises(InputError, match=f"public.out is not replaced, because {named} would be"):
+        database.apply("out")

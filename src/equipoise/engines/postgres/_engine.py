@@ -30,6 +30,7 @@ from equipoise.engines.postgres._catalogue import (
 )
 from equipoise.engines.postgres._creation import (
     NewTable,
+    complete_table,
     copy_rows,
     delete_rows,
     insert_rows,
@@ -87,7 +88,8 @@ class PostgresEngine(Database):
     writes: ClassVar[tuple[str, ...]] = ()
     ways: ClassVar[Mapping[str, str]] = {
         "rows are known by": "the columns that ?id= names, which must be a key, else by hash and occurrence",
-        "tables are made": "in one transaction, with the constraints of the first table; an old one is replaced",
+        "tables are made": "in one transaction, with the constraints, foreign keys and indexes of the first table; an old "
+        "one is locked and replaced, and keeps its owner and rights; its own copy also policies, triggers and comment",
         "reading is": "one repeatable, read-only transaction for each step",
         "not comparable": "types other than numbers, text, booleans, dates and times; loose collations",
     }
@@ -249,18 +251,19 @@ class PostgresEngine(Database):
             if first.kind == "frame":
                 first = replace(first, data=first.data.slice(0, 0))
             with self._stored(session, first) as (text, is_table):
-                new = make_table(session, target, text, is_table=is_table)
+                new = make_table(session, target, text, standing, is_table=is_table)
             with new.named():
                 written = replace(target, table=f"{new.schema}.{new.name}")
                 stage = ""
                 for part in parts:
                     stage = self._insert(session, new, part, written)
+                complete_table(session, new)
                 numbered = tuple(new.counters) if parts[-1].foreign else ()
                 generated = tuple(c.name for c in new.columns if c.is_generated)
                 yield MadeTable(
                     written, lambda: self._staged(session, written, stage), numbered, generated
                 )
-                put_in_place(session, new, target, standing, comment)
+                put_in_place(session, new, target, comment)
 
     def _insert(self, session: Session, new: NewTable, part: Part, written: Source) -> str:
         """Insert the rows of a part; return the name of a table of those that were sent."""

@@ -56,6 +56,8 @@ _ADVICE: Mapping[type[Exception], str] = {
     errors.UniqueViolation: _NUMBERED,
     errors.NotNullViolation: f"{_NUMBERED} Give any other column a default, which added rows without a value "
     "then get, or leave out the tables whose values it cannot hold.",
+    errors.ForeignKeyViolation: "It refers to a row that is not there, or would be removed: leave out the tables that "
+    "such rows come from, or plan without deletions.",
     errors.CheckViolation: "Leave out the tables that such rows come from.",
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from equipoise.engines.postgres._dialect import DIALECT
@@ -9,6 +10,7 @@ from equipoise.engines.postgres._session import Session
 from equipoise.engines.postgres.addresses import name_of_new
 from equipoise.engines.sources import Source
 from equipoise.errors import InputError
+from equipoise.plain import in_words
 
 LENGTH = 63
 """Maximum length of a name in PostgreSQL."""
@@ -19,6 +21,31 @@ _STANDING = (
     "pg_has_role(c.relowner, 'USAGE'), row_security_active(c.oid) "
     "FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE n.nspname = %s AND c.relname = %s"
 )
+
+
+# What the server refuses to drop a table for, or what would silently go with it.
+_BOUND = """
+    WITH asked AS (SELECT %s::oid AS oid)
+    SELECT 'the foreign key ' || f.conname || ' of ' || f.conrelid::regclass FROM asked AS t
+    JOIN pg_constraint AS f ON f.confrelid = t.oid WHERE f.contype = 'f' AND f.conrelid <> t.oid
+    UNION
+    SELECT 'the view ' || r.ev_class::regclass FROM asked AS t JOIN pg_depend AS d ON d.refobjid = t.oid
+    AND d.refclassid = 'pg_class'::regclass AND d.classid = 'pg_rewrite'::regclass
+    JOIN pg_rewrite AS r ON r.oid = d.objid WHERE r.ev_class <> t.oid
+    UNION
+    SELECT 'the table ' || i.inhrelid::regclass || ', which inherits from it,' FROM asked AS t
+    JOIN pg_inherits AS i ON i.inhparent = t.oid
+    UNION
+    SELECT 'the rule ' || r.rulename FROM asked AS t JOIN pg_rewrite AS r ON r.ev_class = t.oid
+    UNION
+    SELECT 'its place in the publication ' || p.pubname FROM asked AS t JOIN pg_publication_rel AS r ON r.prrelid = t.oid
+    JOIN pg_publication AS p ON p.oid = r.prpubid
+    UNION
+    SELECT CASE WHEN c.relreplident <> 'd' THEN 'its replica identity' WHEN c.reltablespace <> 0 THEN 'its tablespace'
+    ELSE 'its type' END FROM asked AS t JOIN pg_class AS c ON c.oid = t.oid
+    WHERE c.relreplident <> 'd' OR c.reltablespace <> 0 OR c.reloftype <> 0
+    ORDER BY 1
+"""
 
 
 class Standing(NamedTuple):
@@ -75,6 +102,7 @@ def require_free(session: Session, target: Source, *, only: str) -> Standing | N
     standing = find_standing(session, target)
     if standing is not None:
         _require_replaceable(standing, target, only)
+        refuse_loss(standing, [what for (what,) in session.lines(_BOUND, standing.number)])
     return standing
 
 
@@ -101,6 +129,15 @@ def _require_replaceable(standing: Standing, target: Source, only: str) -> None:
     if not standing.is_owned:
         raise InputError(
             f"{name} exists, and only its owner may replace it; write to a table of another name."
+        )
+
+
+def refuse_loss(standing: Standing, lost: Sequence[str]) -> None:
+    """Refuse to replace a table if something would be lost with it."""
+    if lost:
+        raise InputError(
+            f"{standing.schema}.{standing.name} is not replaced, because {in_words(lost)} would be lost or broken; "
+            "write to a table of another name."
         )
 
 
