@@ -413,6 +413,20 @@ def test_tables_that_must_stay_are_refused_before_the_lake_is_looked_at(database
     assert database.left() == ["out_ledger"]
 
 
+@pytest.mark.parametrize("out", ["out.csv", "out", None])
+def test_a_key_that_is_none_is_refused_before_the_lake_is_looked_at(database, monkeypatch, out):
+    people = database.table("people", "&id=hired")
+    plan = eq.plan(people, **ASKED)
+    place = database.table("out") if out == "out" else out
+    monkeypatch.setattr("equipoise.lake.loop.explore", never)
+    monkeypatch.setattr("equipoise.lake.repair.acquire.explore", never)
+    with pytest.raises(InputError, match="hired is not a key of"):
+        eq.repair(people, "lake", place, **ASKED)
+    with pytest.raises(InputError, match="hired is not a key of"):
+        eq.Lake("lake").acquire(plan, place, base=people)
+    assert database.left() == []
+
+
 def test_a_part_of_another_table_is_not_replaced(database):
     database.do(
         "CREATE TABLE whole (LIKE people) PARTITION BY LIST (sex)",

@@ -186,6 +186,9 @@ class Engine(Protocol):
         Places that the table does not have are ignored.
         """
 
+    def require_key(self, source: Source) -> None:
+        """Refuse a table whose rows are known by a key that is none, before anything relies on it."""
+
     def require_free(self, target: Source, *, only: str = "") -> None:
         """Refuse the name of a table of a database under which none can be made.
 

@@ -200,6 +200,11 @@ class PostgresEngine(Database):
         """Fetch the rows at some places; see :class:`~equipoise.engines.base.Engine`."""
         return super().fetch(source, places)
 
+    @_retried
+    def require_key(self, source: Source) -> None:
+        """Refuse a table whose rows are known by a key that is none."""
+        super().require_key(source)
+
     def is_near(self, target: Source, source: Source) -> bool:
         """Whether the connection of a table sees the same rows of a source as the source's own one.
 

@@ -185,7 +185,8 @@ def output_places(
     looking: SearchRequest,
     beside: Iterable[Path] = (),
 ) -> Destinations | None:
-    """Return where the table and the ledger go; refuse what is read, or is in the lake."""
+    """Return where the table and the ledger go; refuse what is read, or is in the lake, and a bad key."""
+    lake.engine.require_key(base)
     if output is None:
         return None
     places = named_places(output, ledger, lake.engine)

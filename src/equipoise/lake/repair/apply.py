@@ -176,6 +176,7 @@ def apply_plan(
     else:
         listed_in = locate(beside(os.fspath(output), "_changes"))
         _require_other_table(base, pool, place, listed_in, sidecar, engine)
+    engine.require_key(base)
     named = os.fspath(output) if isinstance(place, Path) else place.name
     request = plan.counts.request_for_rows()
     progress(f"counting {base.name}", 0)
