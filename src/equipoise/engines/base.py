@@ -56,6 +56,10 @@ class Part:
     """Whether rows of other tables are added: a value that a column cannot hold becomes missing, and a
     database that numbers the rows of its table numbers these, too."""
 
+    lacking: Mapping[str, Sequence[range]] | None = None
+    """By column, the rows of a frame whose sources do not have it, so that a database may fill it in by its
+    default. If it is not known, these are all rows of a column without any value, and no others."""
+
 
 def has_changed(source: Source, since: str) -> InputError:
     """Return the error that a table has changed while it was worked on."""

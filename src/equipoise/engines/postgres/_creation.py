@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from psycopg import errors
@@ -201,13 +201,23 @@ def copy_rows(session: Session, new: NewTable, table: str) -> None:
 
 
 def insert_rows(
-    session: Session, new: NewTable, sent: str, some: Sequence[str], line: str, *, foreign: bool
+    session: Session,
+    new: NewTable,
+    sent: str,
+    lacking: Mapping[str, Sequence[range]],
+    line: str,
+    *,
+    foreign: bool,
 ) -> str:
-    """Insert rows that were sent, in the order of the column ``line``, with values of some columns.
+    """Insert rows that were sent, in the order of their numbers in the column ``line``.
 
-    The others are left to the server. Returns the name of a table of the rows as they are inserted.
+    What rows are ``lacking`` is left to the server, which may have a default for it. Returns the name
+    of a table of the rows as they are inserted.
     """
-    given = [_given(new, column, some, foreign=foreign) for column in new.writable]
+    given = [
+        _given(new, column, line, lacking.get(column.name, ()), foreign=foreign)
+        for column in new.writable
+    ]
     complete = [
         f"CAST({column.default} AS {column.type}) AS {column.text}"
         if column.is_generated
@@ -227,16 +237,22 @@ def insert_rows(
     return stage
 
 
-def _given(new: NewTable, column: NewColumn, some: Sequence[str], *, foreign: bool) -> str:
-    """Write a value of a row to insert: what was sent, a number of the server, or its default."""
+def _given(
+    new: NewTable, column: NewColumn, line: str, lacking: Sequence[range], *, foreign: bool
+) -> str:
+    """Write a value of a row to insert: what was sent, or a number or the default of the server."""
     counter = new.counters.get(column.name)
-    is_numbered = counter is not None and (foreign or column.name not in some)
-    if is_numbered:
-        value = f"CAST(nextval({DIALECT.literal(counter or '')}) AS {column.type})"
-    elif column.name in some:
-        value = column.taken(foreign=foreign)
+    own = f"CAST({column.default or 'NULL'} AS {column.type})"
+    if counter is not None:
+        own = f"CAST(nextval({DIALECT.literal(counter)}) AS {column.type})"
+    at = DIALECT.identifier(line)
+    gaps = " OR ".join(f"{at} BETWEEN {r.start} AND {r.stop - 1}" for r in lacking)
+    if counter is not None and foreign:
+        value = own
+    elif gaps:
+        value = f"CASE WHEN {gaps} THEN {own} ELSE {column.taken(foreign=foreign)} END"
     else:
-        value = f"CAST({column.default or 'NULL'} AS {column.type})"
+        value = column.taken(foreign=foreign)
     return f"{value} AS {column.text}"
 
 

@@ -275,12 +275,14 @@ class PostgresEngine(Database):
         if part.source.kind == "frame":
             left = rows_but(part.source.data, part.without)
             rows, types = _plain_columns(left, part.source.name, is_foreign=part.foreign)
-            # What rows do not have at all is left to the server, which may have a default for it.
-            some = [n for n in rows.column_names if rows[n].null_count < len(rows)]
+            lacking = part.lacking
+            if lacking is None:
+                empty = [n for n in rows.column_names if rows[n].null_count == len(rows)]
+                lacking = {name: [range(len(rows))] for name in empty}
             line = f"line{sql.mark_of([Column(c.name, '') for c in new.columns])}"
             rows = rows.append_column(line, pa.array(range(len(rows)), pa.int64()))
             sent = upload_rows(session, rows, [*types, "bigint"])
-            return insert_rows(session, new, sent, some, line, foreign=part.foreign)
+            return insert_rows(session, new, sent, lacking, line, foreign=part.foreign)
         with self._stored(session, part.source) as (text, _):
             copy_rows(session, new, text)
         if part.without or part.source.where is not None:

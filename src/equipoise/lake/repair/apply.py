@@ -32,6 +32,7 @@ from equipoise.lake.repair.destinations import require_other_tables, require_unr
 from equipoise.lake.repair.output import (
     CHANGES,
     columns_like,
+    lacking_rows,
     place_named,
     published_table,
     put_together,
@@ -188,7 +189,8 @@ def apply_plan(
     if change.delete.n and not has_order(base):
         change = replace(change, base=with_order(base, engine.read(base)))
     removed = choose_removed(engine, change, seed)
-    new = put_together(columns_like(base, engine), parts, base.name)
+    like = columns_like(base, engine)
+    new = put_together(like, parts, base.name)
     progress(f"writing {named}", 4 / STEPS)
     # Removed rows are listed in the order of the base, and not as they were chosen.
     changes = [("remove", base, *line) for line in sorted(removed, key=lambda line: line[0])]
@@ -207,7 +209,7 @@ def apply_plan(
     if isinstance(place, Path):
         after = _write_file(stay, new, place, listing, listed, engine, count)
     else:
-        changed = [stay, Part(locate(new))]
+        changed = [stay, Part(locate(new), lacking=lacking_rows(like, parts))]
         # The base itself, if it is replaced, may be a source of other repairs as before.
         said = "" if is_replaced(base, place) else repaired_comment(base)
         with published_table(changed, place, listed_in, engine, said) as (written, list_changes):
