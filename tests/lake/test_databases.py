@@ -15,7 +15,7 @@ import equipoise as eq
 import servers
 from equipoise.engines.sources import locate
 from equipoise.engines.stores.states import is_replaced
-from equipoise.errors import InputError, SourceNotFound
+from equipoise.errors import ColumnNotFound, InputError, SourceNotFound
 
 PEOPLE = pa.table(
     {
@@ -268,10 +268,17 @@ def test_a_table_of_spark_is_never_replaced():
         assert not is_replaced(locate(table("people")), locate("spark:default.people"))
 
 
-def test_a_key_that_is_none_is_refused(database):
-    plan = eq.plan(database("people"), **ASKED, allow="delete")
+@pytest.mark.parametrize("allow", ["add", "delete"])
+def test_a_key_that_is_none_is_refused(database, allow):
+    plan = eq.plan(database("people"), **ASKED, allow=allow)
     with pytest.raises(InputError, match="sex is not a key of"):
-        eq.apply(plan, to=database("people", "&id=sex"), pool=None, output=database("out"))
+        eq.apply(
+            plan, to=database("people", "&id=sex"), pool=database("more"), output=database("out")
+        )
+    with pytest.raises((SourceNotFound, InputError), match="out"):
+        eq.measure(database("out"), **ASKED)
+    with pytest.raises(ColumnNotFound, match="column 'nummer' not found"):
+        eq.measure(database("people", "&id=nummer"), **ASKED)
 
 
 def test_a_base_and_a_lake_in_postgres_give_a_repaired_file(tmp_path, monkeypatch):

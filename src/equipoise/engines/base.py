@@ -56,6 +56,10 @@ class Part:
     """Whether rows of other tables are added: a value that a column cannot hold becomes missing, and a
     database that numbers the rows of its table numbers these, too."""
 
+    lacking: Mapping[str, Sequence[range]] | None = None
+    """By column, the rows of a frame whose sources do not have it, so that a database may fill it in by its
+    default. If it is not known, these are all rows of a column without any value, and no others."""
+
 
 def has_changed(source: Source, since: str) -> InputError:
     """Return the error that a table has changed while it was worked on."""
@@ -185,6 +189,9 @@ class Engine(Protocol):
 
         Places that the table does not have are ignored.
         """
+
+    def require_key(self, source: Source) -> None:
+        """Refuse a table whose rows are known by a key that is none, before anything relies on it."""
 
     def require_free(self, target: Source, *, only: str = "") -> None:
         """Refuse the name of a table of a database under which none can be made.

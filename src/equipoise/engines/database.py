@@ -74,6 +74,8 @@ class Database(Filtering):
     def counts(self, source: Source, request: CountRequest) -> Counts:
         """Count the rows of each cell, in one scan."""
         with self._opened(source) as (table, columns):
+            if source.sql is None and source.view is None:
+                require_names([c.name for c in columns], source.key, source.name)
             require_columns(columns, request, source.name)
             counted = [c for c in columns if c.name in request.columns and not is_shared(c.type)]
             require_comparable([c for c in counted if not is_unencoded(c.type)], source.name)
@@ -154,6 +156,12 @@ class Database(Filtering):
             query = sql.rows_known(self._dialect(source), table, columns, chosen, known)
             found = self._arrow(source, query, "reading rows")
         return found.sort_by(found.column_names[-2])
+
+    def require_key(self, source: Source) -> None:
+        """Refuse a table whose rows are known by a key that is none; see :class:`~equipoise.engines.base.Engine`."""
+        if source.key:
+            with self._opened(source) as (table, columns):
+                self._identity(source, table, columns)
 
     def snapshot(self, source: Source) -> str:
         """Name the state of a table by its columns, its number of rows and a sum of their hashes."""

@@ -138,6 +138,9 @@ class MemoryEngine:
         there = sorted({place for place in places if 0 <= place < len(table)})
         return _located(table.take(pa.array(there, pa.int64())), there)
 
+    def require_key(self, source: Source) -> None:
+        """Do nothing, since rows in memory are known by their numbers."""
+
     def require_free(self, target: Source, *, only: str = "") -> None:  # noqa: ARG002
         """Refuse to make a table of a database."""
         raise cannot_create(self.name, target)

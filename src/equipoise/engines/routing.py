@@ -119,6 +119,10 @@ class Routing:
         """Fetch the rows at some places."""
         return self.engine_of(source).fetch(source, places)
 
+    def require_key(self, source: Source) -> None:
+        """Refuse a table whose rows are known by a key that is none."""
+        self.engine_of(source).require_key(source)
+
     def require_free(self, target: Source, *, only: str = "") -> None:
         """Refuse the name of a table of a database under which none can be made."""
         self.engine_of(target).require_free(target, only=only)

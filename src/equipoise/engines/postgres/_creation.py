@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import contextlib
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from psycopg import errors
+
 from equipoise.engines.base import Column, Identity
+from equipoise.engines.postgres._belongings import (
+    Belongings,
+    add_foreign_keys,
+    former_names,
+    hand_over,
+    take_over,
+)
 from equipoise.engines.postgres._dialect import DIALECT
 from equipoise.engines.postgres._session import Session
-from equipoise.engines.postgres.addresses import name_of_new
+from equipoise.engines.postgres._standing import LENGTH, Standing, name_taken, name_text, split_name
 from equipoise.engines.sources import Source
 from equipoise.engines.sql import canonical_row, key_text, mark_of
 from equipoise.errors import InputError
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-_LENGTH = 63
-"""Maximum length of a name in PostgreSQL."""
 
 _COLUMNS = (
     "SELECT a.attname, format_type(a.atttypid, a.atttypmod), a.attgenerated <> '', "
@@ -37,10 +43,16 @@ _COUNTERS = (
     "AND pg_get_serial_sequence(%s, a.attname) IS NOT NULL "
     "AND (a.attidentity <> '' OR pg_get_expr(d.adbin, d.adrelid) LIKE 'nextval(%%')"
 )
-_STANDING = (
-    "SELECT c.relkind::text, coalesce(obj_description(c.oid, 'pg_class'), ''), "
-    "(SELECT min(inhparent::regclass::text) FROM pg_inherits WHERE inhrelid = c.oid) FROM pg_class AS c "
-    "JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE n.nspname = %s AND c.relname = %s"
+
+_SEQUENCE = (
+    "SELECT format('AS %%s INCREMENT %%s MINVALUE %%s MAXVALUE %%s START %%s CACHE %%s %%s', "
+    "format_type(seqtypid, NULL), seqincrement, seqmin, seqmax, seqstart, seqcache, "
+    "CASE WHEN seqcycle THEN 'CYCLE' ELSE 'NO CYCLE' END) FROM pg_sequence WHERE seqrelid = %s::regclass"
+)
+_OWNED = (
+    "SELECT c.relname, c.relkind::text FROM pg_class AS c WHERE "
+    "c.oid IN (SELECT indexrelid FROM pg_index WHERE indrelid = %s::regclass) OR c.relkind = 'S' AND c.oid IN "
+    "(SELECT objid FROM pg_depend WHERE refobjid = %s::regclass AND classid = 'pg_class'::regclass)"
 )
 
 
@@ -104,11 +116,19 @@ class NewTable(NamedTuple):
     final: str
     columns: tuple[NewColumn, ...]
     counters: dict[str, str]
+    reached: dict[str, int]
+    """By column that a sequence numbers, the last number that was given before."""
+
+    like: str = ""
+    """The table that it has the constraints of, if there is one."""
+
+    kept: Belongings | None = None
+    """What it takes over from the table that it replaces."""
 
     @property
     def text(self) -> str:
         """The name in SQL."""
-        return _text(self.schema, self.name)
+        return name_text(self.schema, self.name)
 
     @property
     def writable(self) -> list[NewColumn]:
@@ -125,70 +145,47 @@ class NewTable(NamedTuple):
             raise
 
 
-def _text(schema: str, name: str) -> str:
-    return f"{DIALECT.identifier(schema)}.{DIALECT.identifier(name)}"
+def make_table(
+    session: Session, target: Source, like: str, standing: Standing | None, *, is_table: bool
+) -> NewTable:
+    """Make an empty table with the columns of another one, and with its constraints if it has some.
 
-
-def split_name(session: Session, name: str) -> tuple[str, str]:
-    """Split the name of a table that need not exist into its schema and its own name."""
-    schema, table = name_of_new(name)
-    if schema:
-        return schema, table
-    ((current,),) = session.execute("SELECT current_schema()")
-    return current, table
-
-
-def require_free(session: Session, target: Source, *, only: str) -> None:
-    """Refuse a name that cannot be given to a new table."""
-    schema, table = split_name(session, target.table or "")
-    known = session.lines("SELECT nspname FROM pg_namespace WHERE nspname = %s", schema)
-    if not known:
-        raise InputError(f"{target.name} has no schema {schema!r}; create it first.")
-    if len(table.encode()) > _LENGTH:
-        raise InputError(
-            f"{table!r} is longer than the {_LENGTH} bytes that a name has in PostgreSQL; choose a shorter name."
-        )
-    for kind, comment, whole in session.lines(_STANDING, schema, table):
-        if kind != "r":
-            raise InputError(
-                f"{schema}.{table} exists and is not a plain table; write to a table of another name."
-            )
-        if whole is not None:  # a partition, or a table that inherits from another
-            raise InputError(
-                f"{schema}.{table} is a part of {whole}, which would lose its rows; write to a table of another name."
-            )
-        if not comment.startswith(only):
-            raise InputError(
-                f"{target.name} exists and its comment does not begin with {only!r}, so it is not replaced; "
-                "write to a table of another name."
-            )
-
-
-def make_table(session: Session, target: Source, like: str, *, is_table: bool) -> NewTable:
-    """Make an empty table with the columns of another one, and with its constraints if it has some."""
+    It will take the place of a standing table, which may be the other one itself.
+    """
     schema, final = split_name(session, target.table or "")
-    new = NewTable(schema, f"equipoise_{uuid.uuid4().hex}", final, (), {})
-    counters = {}
+    new = NewTable(schema, f"equipoise_{uuid.uuid4().hex}", final, (), {}, {})
+    former = {}
     if is_table:
+        new = new._replace(like=like)
         session.execute(f"CREATE TABLE {new.text} (LIKE {like} INCLUDING ALL)")
-        for name, is_identity, _ in session.lines(_COUNTERS, like, like, like):
+        for name, is_identity, sequence in session.lines(_COUNTERS, like, like, like):
+            former[name] = sequence
             if not is_identity:
-                _give_own_sequence(session, new, name)
-            ((counters[name],),) = session.lines(
+                _give_own_sequence(session, new, name, sequence)
+            ((new.counters[name],),) = session.lines(
                 "SELECT pg_get_serial_sequence(%s, %s)", new.text, name
             )
     else:
         session.execute(f"CREATE TABLE {new.text} AS SELECT * FROM {like} AS given WITH NO DATA")
     columns = tuple(NewColumn(*line) for line in session.lines(_COLUMNS, new.text))
-    return new._replace(columns=columns, counters=counters)
+    new = new._replace(columns=columns)
+    if standing is None:
+        return new
+    is_copy = is_table and session.lines("SELECT %s::regclass::oid", like) == [(standing.number,)]
+    if is_copy:  # numbers of rows that are gone are not given again
+        for name, sequence in former.items():
+            for (last,) in session.execute(f"SELECT last_value FROM {sequence} WHERE is_called"):
+                new.reached[name] = last
+    return new._replace(kept=take_over(session, standing, former, is_copy=is_copy))
 
 
-def _give_own_sequence(session: Session, new: NewTable, column: str) -> None:
+def _give_own_sequence(session: Session, new: NewTable, column: str, like: str) -> None:
     """Number a column by a sequence of the new table, not by that of the old one, which stays as it is."""
-    sequence = _text(new.schema, f"{new.name}_{column}_seq"[:_LENGTH])
+    sequence = name_text(new.schema, f"{new.name}_{column}_seq"[:LENGTH])
     name = DIALECT.identifier(column)
+    ((counting,),) = session.lines(_SEQUENCE, like)
     session.execute(
-        f"CREATE SEQUENCE {sequence} OWNED BY {new.text}.{name}; "
+        f"CREATE SEQUENCE {sequence} {counting} OWNED BY {new.text}.{name}; "
         f"ALTER TABLE {new.text} ALTER COLUMN {name} SET DEFAULT nextval({DIALECT.literal(sequence)})"
     )
 
@@ -204,13 +201,23 @@ def copy_rows(session: Session, new: NewTable, table: str) -> None:
 
 
 def insert_rows(
-    session: Session, new: NewTable, sent: str, some: Sequence[str], line: str, *, foreign: bool
+    session: Session,
+    new: NewTable,
+    sent: str,
+    lacking: Mapping[str, Sequence[range]],
+    line: str,
+    *,
+    foreign: bool,
 ) -> str:
-    """Insert rows that were sent, in the order of the column ``line``, with values of some columns.
+    """Insert rows that were sent, in the order of their numbers in the column ``line``.
 
-    The others are left to the server. Returns the name of a table of the rows as they are inserted.
+    What rows are ``lacking`` is left to the server, which may have a default for it. Returns the name
+    of a table of the rows as they are inserted.
     """
-    given = [_given(new, column, some, foreign=foreign) for column in new.writable]
+    given = [
+        _given(new, column, line, lacking.get(column.name, ()), foreign=foreign)
+        for column in new.writable
+    ]
     complete = [
         f"CAST({column.default} AS {column.type}) AS {column.text}"
         if column.is_generated
@@ -230,26 +237,33 @@ def insert_rows(
     return stage
 
 
-def _given(new: NewTable, column: NewColumn, some: Sequence[str], *, foreign: bool) -> str:
-    """Write a value of a row to insert: what was sent, a number of the server, or its default."""
+def _given(
+    new: NewTable, column: NewColumn, line: str, lacking: Sequence[range], *, foreign: bool
+) -> str:
+    """Write a value of a row to insert: what was sent, or a number or the default of the server."""
     counter = new.counters.get(column.name)
-    is_numbered = counter is not None and (foreign or column.name not in some)
-    if is_numbered:
-        value = f"CAST(nextval({DIALECT.literal(counter or '')}) AS {column.type})"
-    elif column.name in some:
-        value = column.taken(foreign=foreign)
+    own = f"CAST({column.default or 'NULL'} AS {column.type})"
+    if counter is not None:
+        own = f"CAST(nextval({DIALECT.literal(counter)}) AS {column.type})"
+    at = DIALECT.identifier(line)
+    gaps = " OR ".join(f"{at} BETWEEN {r.start} AND {r.stop - 1}" for r in lacking)
+    if counter is not None and foreign:
+        value = own
+    elif gaps:
+        value = f"CASE WHEN {gaps} THEN {own} ELSE {column.taken(foreign=foreign)} END"
     else:
-        value = f"CAST({column.default or 'NULL'} AS {column.type})"
+        value = column.taken(foreign=foreign)
     return f"{value} AS {column.text}"
 
 
 def _count_on(session: Session, new: NewTable) -> None:
     """Let numbers that the server gives to later rows start after those that are there."""
     for name, counter in new.counters.items():
-        column = DIALECT.identifier(name)
+        last = f"greatest(max({DIALECT.identifier(name)}), {new.reached.get(name, 'NULL')})"
+        named = DIALECT.literal(counter)
         session.execute(
-            f"SELECT setval({DIALECT.literal(counter)}, greatest(max({column}), 1), max({column}) IS NOT NULL) "
-            f"FROM {new.text}"
+            f"SELECT setval({named}, {last}) FROM {new.text} "
+            f"HAVING {last} >= (SELECT seqmin FROM pg_sequence WHERE seqrelid = {named}::regclass)"
         )
 
 
@@ -291,29 +305,54 @@ def upload_rows(session: Session, rows: pa.Table, types: Sequence[str]) -> str:
     return name
 
 
-def put_in_place(session: Session, new: NewTable, comment: str) -> None:
-    """Give a new table its name; an older table of that name goes."""
-    final = _text(new.schema, new.final)
-    session.execute(f"DROP TABLE IF EXISTS {final}")
-    session.execute(f"ALTER TABLE {new.text} RENAME TO {DIALECT.identifier(new.final)}")
+def complete_table(session: Session, new: NewTable) -> None:
+    """Give a table that has all of its rows the foreign keys that these must satisfy."""
+    if new.like:
+        add_foreign_keys(session, new.like, new.text)
+
+
+def put_in_place(session: Session, new: NewTable, target: Source, comment: str) -> None:
+    """Give a new table its name; the table that has it goes, if it was locked before."""
+    final = name_text(new.schema, new.final)
+    if new.kept is not None:
+        _drop(session, final)
+    try:
+        session.execute(f"ALTER TABLE {new.text} RENAME TO {DIALECT.identifier(new.final)}")
+    except errors.DuplicateTable:
+        raise name_taken(target) from None
+    comment = comment or (new.kept.comment if new.kept else "")
     if comment:
         session.execute(f"COMMENT ON TABLE {final} IS {DIALECT.literal(comment)}")
-    owned = session.lines(
-        "SELECT c.relname, c.relkind::text FROM pg_class AS c WHERE starts_with(c.relname, %s) AND "
-        "(c.oid IN (SELECT indexrelid FROM pg_index WHERE indrelid = %s::regclass) OR c.oid IN "
-        "(SELECT objid FROM pg_depend WHERE refobjid = %s::regclass AND classid = 'pg_class'::regclass))",
-        new.name,
-        final,
-        final,
-    )
-    for name, kind in owned:
-        called = name.replace(new.name, new.final, 1)[:_LENGTH]
+    _rename_owned(session, new, final)
+    if new.kept is not None:
+        hand_over(session, final, new.kept)
+
+
+def _drop(session: Session, table: str) -> None:
+    """Drop a table, unless something else needs it."""
+    session.lock_table(table, "ACCESS EXCLUSIVE")
+    try:
+        session.execute(f"DROP TABLE {table}")
+    except errors.DependentObjectsStillExist as error:
+        why = "; ".join((error.diag.message_detail or session.reason(error)).splitlines())
+        raise InputError(
+            f"{table} is not replaced, because other things need it: {why}. Nothing was written; write to a "
+            "table of another name."
+        ) from None
+
+
+def _rename_owned(session: Session, new: NewTable, final: str) -> None:
+    """Call indexes and sequences as they were called before, or else after the table."""
+    former = former_names(session, final, new.kept) if new.kept else {}
+    for name, kind in session.lines(_OWNED, final, final):
+        after = name.replace(new.name, new.final, 1)[:LENGTH]
+        called = former.get(name, after)
         taken = session.lines(
             "SELECT 1 FROM pg_class WHERE relname = %s AND relnamespace = %s::regnamespace",
             called,
             DIALECT.identifier(new.schema),
         )
-        if not taken:
+        if called != name and not taken:
             what = "SEQUENCE" if kind == "S" else "INDEX"
-            old = _text(new.schema, name)
+            old = name_text(new.schema, name)
             session.execute(f"ALTER {what} {old} RENAME TO {DIALECT.identifier(called)}")

@@ -30,12 +30,12 @@ from equipoise.engines.postgres._catalogue import (
 )
 from equipoise.engines.postgres._creation import (
     NewTable,
+    complete_table,
     copy_rows,
     delete_rows,
     insert_rows,
     make_table,
     put_in_place,
-    require_free,
     upload_rows,
     with_ctid,
 )
@@ -43,6 +43,7 @@ from equipoise.engines.postgres._dialect import DIALECT, PostgresDialect
 from equipoise.engines.postgres._encodings import is_known
 from equipoise.engines.postgres._profiles import profile_table
 from equipoise.engines.postgres._session import Lost, Session
+from equipoise.engines.postgres._standing import lock_standing, require_free
 from equipoise.engines.postgres._types import type_of
 from equipoise.engines.profiling import Profile
 from equipoise.engines.sources import Source
@@ -88,7 +89,8 @@ class PostgresEngine(Database):
     writes: ClassVar[tuple[str, ...]] = ()
     ways: ClassVar[Mapping[str, str]] = {
         "rows are known by": "the columns that ?id= names, which must be a key, else by hash and occurrence",
-        "tables are made": "in one transaction, with the constraints of the first table; an old one is replaced",
+        "tables are made": "in one transaction, with the constraints, foreign keys and indexes of the first table; an old "
+        "one is locked and replaced, and keeps its owner and rights; its own copy also policies, triggers and comment",
         "reading is": "one repeatable, read-only transaction for each step",
         "not comparable": "types other than numbers, text, booleans, dates and times; loose collations",
     }
@@ -207,6 +209,11 @@ class PostgresEngine(Database):
         """Fetch the rows at some places; see :class:`~equipoise.engines.base.Engine`."""
         return super().fetch(source, places)
 
+    @_retried
+    def require_key(self, source: Source) -> None:
+        """Refuse a table whose rows are known by a key that is none."""
+        super().require_key(source)
+
     def is_near(self, target: Source, source: Source) -> bool:
         """Whether the connection of a table sees the same rows of a source as the source's own one.
 
@@ -245,39 +252,46 @@ class PostgresEngine(Database):
     ) -> Iterator[MadeTable]:
         """Make a table in one transaction; see :class:`~equipoise.engines.base.Engine`.
 
-        It has the constraints of the first part's table. An older table of its name is replaced.
+        It has the constraints of the first part's table. An older table of its name is replaced, and
+        locked before the first row is read: rows that others add to it meanwhile wait for the new one.
         """
         session = self.session(target)
-        with session.transaction(read_only=False):
-            require_free(session, target, only="")
+        with session.transaction():
+            found = require_free(session, target, only="")
+        locked = "" if found is None else found.text
+        with session.transaction(read_only=False, locked=locked):
+            standing = lock_standing(session, target, locked)
             first = parts[0].source
             if first.kind == "frame":
                 first = replace(first, data=first.data.slice(0, 0))
             with self._stored(session, first) as (text, is_table):
-                new = make_table(session, target, text, is_table=is_table)
+                new = make_table(session, target, text, standing, is_table=is_table)
             with new.named():
                 written = replace(target, table=f"{new.schema}.{new.name}")
                 stage = ""
                 for part in parts:
                     stage = self._insert(session, new, part, written)
+                complete_table(session, new)
                 numbered = tuple(new.counters) if parts[-1].foreign else ()
                 generated = tuple(c.name for c in new.columns if c.is_generated)
                 yield MadeTable(
                     written, lambda: self._staged(session, written, stage), numbered, generated
                 )
-                put_in_place(session, new, comment)
+                put_in_place(session, new, target, comment)
 
     def _insert(self, session: Session, new: NewTable, part: Part, written: Source) -> str:
         """Insert the rows of a part; return the name of a table of those that were sent."""
         if part.source.kind == "frame":
             left = rows_but(part.source.data, part.without)
             rows, types = _plain_columns(left, part.source.name, is_foreign=part.foreign)
-            # What rows do not have at all is left to the server, which may have a default for it.
-            some = [n for n in rows.column_names if rows[n].null_count < len(rows)]
+            lacking = part.lacking
+            if lacking is None:
+                empty = [n for n in rows.column_names if rows[n].null_count == len(rows)]
+                lacking = {name: [range(len(rows))] for name in empty}
             line = f"line{sql.mark_of([Column(c.name, '') for c in new.columns])}"
             rows = rows.append_column(line, pa.array(range(len(rows)), pa.int64()))
             sent = upload_rows(session, rows, [*types, "bigint"])
-            return insert_rows(session, new, sent, some, line, foreign=part.foreign)
+            return insert_rows(session, new, sent, lacking, line, foreign=part.foreign)
         with self._stored(session, part.source) as (text, _):
             copy_rows(session, new, text)
         if part.without or part.source.where is not None:

@@ -59,6 +59,8 @@ _ADVICE: Mapping[type[Exception], str] = {
     errors.UniqueViolation: _NUMBERED,
     errors.NotNullViolation: f"{_NUMBERED} Give any other column a default, which added rows without a value "
     "then get, or leave out the tables whose values it cannot hold.",
+    errors.ForeignKeyViolation: "It refers to a row that is not there, or would be removed: leave out the tables that "
+    "such rows come from, or plan without deletions.",
     errors.CheckViolation: "Leave out the tables that such rows come from.",
 }
 
@@ -117,13 +119,16 @@ class Session:
     # ------------------------------------------------------------- transactions
 
     @contextlib.contextmanager
-    def transaction(self, *, read_only: bool = True) -> Iterator[None]:
+    def transaction(self, *, read_only: bool = True, locked: str = "") -> Iterator[None]:
         """Work in one transaction that sees one state of the database.
 
-        A transaction that the user has begun is used as it is, and keeps its settings.
+        A transaction that the user has begun is used as it is, and keeps its settings. A table that
+        is ``locked`` is seen in its last state, which nobody else changes until the transaction ends.
         """
         with self.lock:
             if self._depth:
+                if locked:
+                    self.lock_table(locked)
                 yield
                 return
             connection = self.connection
@@ -135,12 +140,34 @@ class Session:
                         mode = "READ ONLY" if read_only else "READ WRITE"
                         self.execute(f"SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, {mode}")
                     with contextlib.nullcontext() if idle else self._set_back():
+                        if locked:  # before the first query, whose state the transaction keeps
+                            self.lock_table(locked)
                         self.execute(_SETTINGS)
                         yield
             except psycopg.Error as error:
                 raise self.explained(error) from None
             finally:
                 self._depth -= 1
+
+    def lock_table(self, table: str, mode: str = "SHARE ROW EXCLUSIVE") -> None:
+        """Wait until nobody else changes a table, and lock it until the transaction ends."""
+        # A query for the limit would fix the state that the transaction sees before the lock is there.
+        if self.execute("SHOW statement_timeout") == [("0",)]:
+            self.execute(f"SET LOCAL statement_timeout = '{_SECONDS}s'")
+
+        def take() -> None:
+            try:
+                self.connection.execute(f"LOCK TABLE {table} IN {mode} MODE".encode())
+            except (errors.QueryCanceled, errors.LockNotAvailable) as error:
+                why = self.reason(error)
+                if "timeout" not in why:  # somebody interrupts the work
+                    raise
+                raise InputError(
+                    f"{table} is in use by others and could not be locked to replace it ({why}); nothing was "
+                    "written. Try again later, or write to a table of another name."
+                ) from None
+
+        self.work(take, f"waiting for other users of {table}")
 
     @contextlib.contextmanager
     def _set_back(self) -> Iterator[None]:
@@ -262,6 +289,10 @@ class Session:
         is_lost = isinstance(error, _LOST) or self.connection_lost(error)
         if is_lost:
             return Lost(f"the connection to the database was lost: {why}; try again.")
+        if isinstance(error, errors.DeadlockDetected):
+            return InputError(
+                "somebody else works on the same tables, and each waits for the other; nothing was written. Try again."
+            )
         if isinstance(error, errors.InsufficientPrivilege):
             return InputError(
                 f"the database does not allow that: {why}; ask its owner for the right."

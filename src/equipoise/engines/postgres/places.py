@@ -7,8 +7,8 @@ from typing import Any
 
 from equipoise.engines.addresses import without_password
 from equipoise.engines.base import MADE
-from equipoise.engines.postgres._creation import split_name
 from equipoise.engines.postgres._engine import PostgresEngine
+from equipoise.engines.postgres._standing import split_name
 from equipoise.engines.postgres.addresses import locate, split, table_address
 from equipoise.engines.sources import Source
 from equipoise.engines.stored import stamp
@@ -23,6 +23,7 @@ __all__ = [
     "made_at",
     "mark",
     "reopened",
+    "sees_all",
     "snapshot",
     "tables_at",
 ]
@@ -118,6 +119,11 @@ def made_at(target: Source) -> tuple[str, ...]:
     session = _engine().session(target)
     with session.transaction():
         return (*database_of(target), *split_name(session, target.table or ""))
+
+
+def sees_all(source: Source) -> bool:
+    """Whether row-level security hides no row of a table from the user."""
+    return not _asked(source, "SELECT row_security_active(%s::regclass)", 1)[0]
 
 
 def database_of(source: Source) -> tuple[str, ...]:

@@ -139,6 +139,11 @@ def is_replaced(source: Source, target: Source) -> bool:
     return False
 
 
+def sees_all(source: Source) -> bool:
+    """Whether every row of a table that could be replaced is there for the user of its address."""
+    return bool(_module_of(source).sees_all(source))
+
+
 def may_read(source: Source, target: Source) -> bool:
     """Whether a source is a query, which may read any table of the database of a target."""
     if source.kind != target.kind or (source.query is None and source.sql is None):

@@ -43,7 +43,7 @@ from equipoise.lake.repair.destinations import (
 from equipoise.lake.repair.entries import about_repair, added_entries, removed_entries
 from equipoise.lake.repair.fill import TableRows
 from equipoise.lake.repair.ledger import ledger_table
-from equipoise.lake.repair.output import put_together, require_apart
+from equipoise.lake.repair.output import lacking_rows, put_together, require_apart
 from equipoise.lake.repair.shift.measure import measure_shift
 from equipoise.lake.repair.shift.shift import Shift
 from equipoise.lake.tables.contents import Contents
@@ -66,6 +66,7 @@ class _Taken:
     removed: Sequence[LocatedRow]
     stay: BaseRows
     added: pa.Table
+    lacking: Mapping[str, Sequence[range]]
     shift: Shift | None
 
 
@@ -107,7 +108,15 @@ def acquire(
         return _result(taken, None, after)
     after, written = _write(taken, places, beside or {}, hash_key, progress)
     made = _result(taken, places, after)
-    return replace(made, lost=written.lost, numbered=written.numbered, keyed=hash_key is not None)
+    filled = tuple(dict.fromkeys([*written.numbered, *written.generated, *written.completed]))
+    return replace(
+        made,
+        lost=written.lost,
+        numbered=written.numbered,
+        filled=filled,
+        shift=made.shift and made.shift.without(filled, "the database filled it in by itself"),
+        keyed=hash_key is not None,
+    )
 
 
 def _take(
@@ -145,7 +154,8 @@ def _take(
     added = put_together(stay.like, parts, base.name)
     progress("comparing added rows with those of the base", 0.7)
     shift = _shift(stay, added, choice.need, limits.max_shift)
-    return _Taken(change, prospect, choice, lacks, removed, stay, added, shift)
+    lacking = lacking_rows(stay.like, parts)
+    return _Taken(change, prospect, choice, lacks, removed, stay, added, lacking, shift)
 
 
 def _write(
@@ -164,7 +174,7 @@ def _write(
             stack.enter_context(atomic_path(path)).write_text(text, encoding="utf-8")
         list_entries = places.ledger.listing(stack, engine)
         written = stack.enter_context(
-            places.output.writing(base, taken.stay.n, taken.added, engine)
+            places.output.writing(base, taken.stay.n, taken.added, engine, taken.lacking)
         )
         progress(f"counting {places.output.name}", 0.9)
         after = engine.counts(written.source, change.request)
@@ -185,7 +195,8 @@ def output_places(
     looking: SearchRequest,
     beside: Iterable[Path] = (),
 ) -> Destinations | None:
-    """Return where the table and the ledger go; refuse what is read, or is in the lake."""
+    """Return where the table and the ledger go; refuse what is read, or is in the lake, and a bad key."""
+    lake.engine.require_key(base)
     if output is None:
         return None
     places = named_places(output, ledger, lake.engine)

@@ -122,6 +122,9 @@ class Acquired(CarriedOut):
         have the type of the base.
     numbered
         Columns in which the database numbered the added rows, because it numbers those of the base.
+    filled
+        Columns in which the database filled in values of added rows by itself: numbers, computed
+        values, and defaults for sources that do not have them.
     keyed
         Whether the hashes of the ledger were made with a key.
     """
@@ -144,6 +147,7 @@ class Acquired(CarriedOut):
     known_again: Mapping[str, int] = field(default_factory=dict)
     lost: Mapping[str, int] = field(default_factory=dict)
     numbered: tuple[str, ...] = ()
+    filled: tuple[str, ...] = ()
     keyed: bool = False
 
     @property
@@ -224,6 +228,7 @@ class Acquired(CarriedOut):
             "known_again": dict(self.known_again),
             "lost": dict(self.lost),
             "numbered": list(self.numbered),
+            "filled": list(self.filled),
             "unchecked": dict(self.unchecked),
             "reading": self.before.reading.to_dict(),
             "shift": None if self.shift is None else self.shift.to_dict(),
@@ -260,33 +265,42 @@ def _treated(result: Acquired) -> list[str]:
             f"{t.name} of {share.name} ({counted(t.values, 'value')}: {t.how})"
             for share in result.shares
             for t in share.treated
-            if t.action == action
+            if t.action == action and not (action == "left missing" and t.name in result.filled)
         ]
         if found:
             said.append(f"{what}: {_listed(found, most)}.")
     if result.lost:
         names = in_words([f"{name} ({n:,})" for name, n in result.lost.items()])
         said.append(f"Values without the type of the base are missing in the result: {names}.")
-    if result.numbered:
+    if result.numbered and result.added:
         names = in_words([repr(name) for name in result.numbered])
         said.append(f"The database numbered the added rows itself, in {names}.")
+    others = [repr(name) for name in result.filled if name not in result.numbered]
+    if others and result.added:
+        said.append(f"The database filled in {in_words(others)} of added rows itself.")
     return said
 
 
 def _empty(result: Acquired) -> list[str]:
     """Describe the columns that are empty in added rows."""
     said = []
-    doubted = {t.name for share in result.shares for t in share.treated}
+    doubted = {t.name for share in result.shares for t in share.treated} | set(result.filled)
     lacking = {n for share in result.shares for n in share.lacking if n not in share.uncertain}
     if lacking - doubted:
         names = in_words([repr(n) for n in sorted(lacking - doubted)[:_SHOWN]])
         said.append(f"Some sources do not have {names}, which stay empty in their rows.")
-    found = [f"{n} of {share.name}" for share in result.shares for n in share.uncertain]
-    if found:
-        said.append(
-            "It is not certain what these columns mean, so they stay empty in added rows: "
-            f"{_listed(found)}. Confirm them in a mapping file (equipoise lake mapping)."
-        )
+    own = result.numbered
+    uncertain = [(n, s.name) for s in result.shares for n in s.uncertain if n not in own]
+    for is_filled, follows in (
+        (False, "they stay empty in"),
+        (True, "the database fills them in, in"),
+    ):
+        found = [f"{n} of {table}" for n, table in uncertain if (n in result.filled) is is_filled]
+        if found:
+            said.append(
+                f"It is not certain what these columns mean, so {follows} added rows: {_listed(found)}. "
+                "Confirm them in a mapping file (equipoise lake mapping)."
+            )
     return said
 
 

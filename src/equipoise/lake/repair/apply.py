@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 from equipoise.atomic import atomic_path
 from equipoise.counts import CountRequest, Counts
 from equipoise.engines.addresses import beside
-from equipoise.engines.base import Engine, Part, unused
+from equipoise.engines.base import Engine, Part, has_changed, unused
 from equipoise.engines.kinds import DATABASES
 from equipoise.engines.sources import Source, locate
-from equipoise.engines.stores.states import is_replaced, is_same_place
+from equipoise.engines.stores.states import is_replaced, is_same_place, sees_all
 from equipoise.errors import ColumnNotFound, InputError, PoolTooSmall
 from equipoise.lake.offers.need import Planned
 from equipoise.lake.repair.base import (
@@ -32,6 +32,7 @@ from equipoise.lake.repair.destinations import require_other_tables, require_unr
 from equipoise.lake.repair.output import (
     CHANGES,
     columns_like,
+    lacking_rows,
     place_named,
     published_table,
     put_together,
@@ -176,6 +177,7 @@ def apply_plan(
     else:
         listed_in = locate(beside(os.fspath(output), "_changes"))
         _require_other_table(base, pool, place, listed_in, sidecar, engine)
+    engine.require_key(base)
     named = os.fspath(output) if isinstance(place, Path) else place.name
     request = plan.counts.request_for_rows()
     progress(f"counting {base.name}", 0)
@@ -187,7 +189,8 @@ def apply_plan(
     if change.delete.n and not has_order(base):
         change = replace(change, base=with_order(base, engine.read(base)))
     removed = choose_removed(engine, change, seed)
-    new = put_together(columns_like(base, engine), parts, base.name)
+    like = columns_like(base, engine)
+    new = put_together(like, parts, base.name)
     progress(f"writing {named}", 4 / STEPS)
     # Removed rows are listed in the order of the base, and not as they were chosen.
     changes = [("remove", base, *line) for line in sorted(removed, key=lambda line: line[0])]
@@ -197,12 +200,16 @@ def apply_plan(
 
     def count(written: Source) -> Counts:
         progress(f"counting {named}", 5 / STEPS)
-        return engine.counts(written, request)
+        after = engine.counts(written, request)
+        expected = change.before.n + change.before.dropped + len(added) - len(removed)
+        if base.kind in DATABASES and after.n + after.dropped != expected:
+            raise has_changed(base, "its rows were counted")
+        return after
 
     if isinstance(place, Path):
         after = _write_file(stay, new, place, listing, listed, engine, count)
     else:
-        changed = [stay, Part(locate(new))]
+        changed = [stay, Part(locate(new), lacking=lacking_rows(like, parts))]
         # The base itself, if it is replaced, may be a source of other repairs as before.
         said = "" if is_replaced(base, place) else repaired_comment(base)
         with published_table(changed, place, listed_in, engine, said) as (written, list_changes):
@@ -332,10 +339,26 @@ def _require_other_table(
     engine.require_free(listing, only=CHANGES)
     if not is_replaced(base, output):
         require_unread(output, base, engine)
-    elif base.where is not None or base.sql is not None:
+    else:
+        _require_whole(base)
+
+
+def _require_whole(base: Source) -> None:
+    """Refuse to replace a base of which not every row is copied while it is locked."""
+    if base.where is not None or base.sql is not None:
         raise InputError(
             f"the plan covers only a part of {base.name}, and its other rows would be lost; write "
             "to another table."
+        )
+    if base.data is not None:
+        raise InputError(
+            f"{base.name} is read by a connection of yours, and rows that are added to it meanwhile would be lost "
+            "if it were replaced; give the table to repair by its address, or write to another table."
+        )
+    if not sees_all(base):
+        raise InputError(
+            f"{base.name} has row-level security, and rows of it that you cannot see would be lost; write "
+            "to another table, or repair it as a user who sees all rows."
         )
 
 

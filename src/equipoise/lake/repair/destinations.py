@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -81,10 +81,16 @@ class Destination(Protocol):
         """Refuse a place that cannot be written, or a table that must stay."""
 
     def writing(
-        self, stay: Part, kept: int, added: pa.Table, engine: Engine
+        self,
+        stay: Part,
+        kept: int,
+        added: pa.Table,
+        engine: Engine,
+        lacking: Mapping[str, Sequence[range]] | None = None,
     ) -> contextlib.AbstractContextManager[WrittenTable]:
         """Write the rows of a base that stay, as many as are ``kept``, and those that are added.
 
+        ``lacking`` tells which of these come from sources without a column, as :class:`Part` does.
         They are in place when the block ends; after an error nothing has changed.
         """
 
@@ -119,7 +125,12 @@ class FileDestination:
 
     @contextlib.contextmanager
     def writing(
-        self, stay: Part, kept: int, added: pa.Table, engine: Engine
+        self,
+        stay: Part,
+        kept: int,
+        added: pa.Table,
+        engine: Engine,
+        lacking: Mapping[str, Sequence[range]] | None = None,  # noqa: ARG002 (files have no defaults)
     ) -> Iterator[WrittenTable]:
         """Write the file beside its place, and move it there in the end."""
         types, typed = typed_for(self.path, stay.source, added, engine, added_decide=False)
@@ -168,9 +179,10 @@ class TableDestination:
         kept: int,  # noqa: ARG002 (rows have no numbers)
         added: pa.Table,
         engine: Engine,
+        lacking: Mapping[str, Sequence[range]] | None = None,
     ) -> Iterator[WrittenTable]:
         """Make the table; the rows of a base in the same database do not leave it."""
-        parts = [stay, Part(locate(added), foreign=True)]
+        parts = [stay, Part(locate(added), foreign=True, lacking=lacking)]
         with engine.creating(self.table, parts, repaired_comment(stay.source)) as made:
             last = made.last()
             source = replace(made.source, name=self.table.name)
@@ -191,6 +203,8 @@ class TableDestination:
 
         def listed(lines: pa.Table) -> None:
             parts = [Part(locate(stored_ledger(lines)))]
+            # Somebody may have made a table of that name since it was looked for.
+            engine.require_free(self.table, only=LEDGER)
             stack.enter_context(engine.creating(self.table, parts, comment))
 
         return listed

@@ -34,6 +34,19 @@ def put_together(like: pa.Table, parts: Iterable[tuple[str, pa.Table]], base: st
     return pa.concat_tables([like, *below], promote_options="default")
 
 
+def lacking_rows(like: pa.Table, parts: Iterable[tuple[str, pa.Table]]) -> dict[str, list[range]]:
+    """Tell which rows that were put together come from sources without a column of the base."""
+    lacking: dict[str, list[range]] = {}
+    start = 0
+    for _, rows in parts:
+        here = range(start, start + len(rows))
+        for name in like.column_names:
+            if name not in rows.column_names and here:
+                lacking.setdefault(name, []).append(here)
+        start = here.stop
+    return lacking
+
+
 def _in_types_of(stay: pa.Table, rows: pa.Table, source: str, base: str) -> pa.Table:
     columns = []
     for column in stay.schema:
@@ -224,6 +237,8 @@ def published_table(
         written = stack.enter_context(engine.creating(output, parts, comment)).source
 
         def list_changes(changes: pa.Table) -> None:
+            # Somebody may have made a table of that name since it was looked for.
+            engine.require_free(listing, only=CHANGES)
             stack.enter_context(engine.creating(listing, [Part(locate(changes))], f"{CHANGES}."))
 
         yield replace(written, name=output.name), list_changes

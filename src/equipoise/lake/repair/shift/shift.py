@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from collections.abc import Collection
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, TypeAlias
 
 from equipoise.plain import Grid, counted, in_words
@@ -127,6 +128,16 @@ class Shift(Result):
     min_rows: int = 10
     sampled: int | None = None
     sampled_of: int | None = None
+
+    def without(self, names: Collection[str], reason: str) -> Shift:
+        """Return the same shift with some columns as not compared, and the reason."""
+        others = [c for c in self.columns if c.column not in names]
+        skipped = [
+            ColumnShift(column=c.column, kind="skipped", reason=reason)
+            for c in self.columns
+            if c.column in names
+        ]
+        return replace(self, columns=(*others, *skipped))
 
     @property
     def exceeded(self) -> tuple[str, ...]:
