@@ -89,6 +89,7 @@ def objects(connection) -> list[tuple[str, ...]]:
             "locked:Geheim42",
             'password authentication failed for user "locked"; check the',
         ),
+        ("people", "locked:a", 'password authentication failed for user "locked"; check the user'),
         ("people", "locked", "no password supplied; check the user and the password"),
         ("people", "nobody", 'role "nobody" does not exist; check the address'),
         ("poeple", "postgres:", "no table 'poeple'; it has: .*Did you mean 'people'"),
@@ -128,6 +129,8 @@ def test_a_type_that_cannot_be_compared(database, said, column):
             "postgresql://ann:Geheim42@127.0.0.1:1/db?table=x",
             "Connection refused; check the address",
         ),
+        ("postgresql:ann:Geheim42@host/db?table=x", "postgresql:ann@host/db?table=x is no address"),
+        ("host=h user=ann password='Geheim42 x' dbname=db", "host=h user=ann dbname=db does not"),
         ("postgresql:?table=x", "is no address of PostgreSQL; it begins with postgresql://"),
     ],
 )

@@ -98,8 +98,10 @@ def scheme_of(text: str) -> str | None:
     if scheme in SCHEMES:
         return scheme
     near = did_you_mean(scheme, SCHEMES)
+    # Without a scheme, what looks like one may be a user, whose password comes next.
+    shown = re.sub(r"(?<=:)(?!/)\S*@", "…@", without_password(text))
     raise InputError(
-        f"{without_password(text)} begins with {found[0]!r}, which is not a known scheme, and no such file "
+        f"{shown} begins with {found[0]!r}, which is not a known scheme, and no such file "
         f"exists; known are {', '.join(SCHEMES)}.{near}"
     )
 

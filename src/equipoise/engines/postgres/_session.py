@@ -60,6 +60,16 @@ _ADVICE: Mapping[type[Exception], str] = {
 }
 
 
+# A server tells no state before it lets someone in: the driver has only its sentence.
+_REFUSED = re.compile(
+    r"(?:connection to server .* failed: (?:FATAL:\s+)?)?(?:"
+    r'\w+ authentication failed for user "[^"]*"|fe_sendauth: no password supplied|'
+    r'(?:role|database) "[^"]*" does not exist|definition of service "[^"]*" not found|'
+    r"Connection refused|Connection timed out|No such file or directory|connection timeout expired)"
+)
+"""Known sentences that refuse a connection; all that changes in them are names and addresses."""
+
+
 class Lost(EquipoiseError):
     """A connection that was lost while a query ran."""
 
@@ -219,28 +229,24 @@ class Session:
 
     # ------------------------------------------------------------------- errors
 
-    def reason(self, error: BaseException) -> str:
-        """Say in one line, without the password, why the server refused something."""
-        diagnosed = getattr(getattr(error, "diag", None), "message_primary", None)
-        lines = (diagnosed or str(error) or type(error).__name__).splitlines()
-        return scrubbed(lines[0].removeprefix("connection failed: "), [self._address]).rstrip(".")
-
     def unopened(self, error: psycopg.Error) -> InputError:
         """Say why a connection could not be made, and what may help."""
-        why = re.sub(r"^connection to server .* failed: FATAL:\s+", "", self.reason(error))
-        shown = without_password(self._address)
+        said = _first_line(error)
+        # A known sentence repeats no password: hiding what is like one in its words would tell it.
+        why = said if _REFUSED.fullmatch(said) else scrubbed(said, [self._address])
+        why = re.sub(r"^connection to server .* failed: FATAL:\s+", "", why)
         hint = "check the address, and that the server runs and can be reached"
-        if "password" in why or "authentication" in why:
+        if "password" in said or "authentication" in said:
             hint = (
                 "check the user and the password, which may also come from PGPASSWORD or ~/.pgpass"
             )
-        elif "does not exist" in why or "service" in why:
+        elif "does not exist" in said or "service" in said:
             hint = "check the address"
-        return InputError(f"{shown} cannot be opened: {why}; {hint}.")
+        return InputError(f"{without_password(self._address)} cannot be opened: {why}; {hint}.")
 
     def explained(self, error: psycopg.Error) -> EquipoiseError:
         """Turn an error of the server into one of ours."""
-        why = self.reason(error)
+        why = _first_line(error)
         if isinstance(error, errors.QueryCanceled) and "timeout" in why:
             return InputError(
                 f"a query took longer than the limit of the database ({why}); set statement_timeout in "
@@ -270,6 +276,13 @@ class Session:
         """Whether a lost connection can be made again: only by its owner, and only between transactions."""
         with self.lock:
             return self._given is None and not self._depth
+
+
+def _first_line(error: BaseException) -> str:
+    """Return what the server said, in one line; once a connection is made, it knows no password to repeat."""
+    diagnosed = getattr(getattr(error, "diag", None), "message_primary", None)
+    lines = (diagnosed or str(error) or type(error).__name__).splitlines()
+    return scrubbed(lines[0].removeprefix("connection failed: ")).rstrip(".")
 
 
 class _Stream(io.RawIOBase):
