@@ -78,8 +78,12 @@ class Postgres:
         return f"{self.address}&table=archive.{name}"
 
     def change(self):
+        self.do("UPDATE archive.new SET age = '99' WHERE sex = 'Male'")
+
+    def do(self, *statements):
         with self.connected() as connection:
-            connection.execute("UPDATE archive.new SET age = '99' WHERE sex = 'Male'")
+            for statement in statements:
+                connection.execute(statement.encode())
 
 
 class Spark:
@@ -100,7 +104,11 @@ class Spark:
         return f"spark:{self.schema}.{name}"
 
     def change(self):
-        self.session.sql(f"INSERT INTO {self.schema}.new SELECT * FROM {self.schema}.new LIMIT 1")
+        self.do(f"INSERT INTO {self.schema}.new SELECT * FROM {self.schema}.new LIMIT 1")
+
+    def do(self, *statements):
+        for statement in statements:
+            self.session.sql(statement)
 
 
 @contextlib.contextmanager
@@ -144,6 +152,32 @@ def test_an_index_of_mixed_places_sees_what_changes(database):
     assert (later.new, later.changed, later.gone, later.same) == (0, 1, 0, 2)
     (again,) = [t for t in Lake(places, refresh=False).tables if t.name == shown[1]]
     assert Lake(places).engine.read(again.source).num_rows == 20
+
+
+@pytest.mark.slow
+def test_tables_whose_key_is_none_are_left_out_with_the_reason(database):
+    place = f"{database.place}{'?' if database.place.startswith('spark') else '&'}id=id"
+    new = database.table("new").rpartition("table=")[2].removeprefix("spark:")
+    named = ", ".join(HEADER[1:])
+    database.do(
+        f"CREATE TABLE {new.replace('new', 'twice')} AS SELECT * FROM {new} UNION ALL SELECT * FROM {new}",
+        f"CREATE TABLE {new.replace('new', 'gaps')} AS SELECT nullif(id, '3001') AS id, {named} FROM {new}",
+    )
+    lake = Lake([place, "files"])
+    problems = {t.name: t.problem for t in lake.tables}
+    (gaps,), (kept,), (old,), (twice,) = (
+        [p for n, p in problems.items() if f".{name}" in n]
+        for name in ("gaps", "new", "old", "twice")
+    )
+    assert kept is None
+    assert "1 row without a value of it, and 0 rows with" in gaps
+    assert "0 rows without a value of it, and 12 rows with the value of another row" in twice
+    assert "column 'id' not found" in old
+    done = eq.repair("people.csv", lake, "out.csv", **SEX, tolerance=0.1)
+    assert done.verification.ok
+    taken = {line["source"] for line in ledger() if line["action"] == "add"}
+    assert any(".new" in name for name in taken)
+    assert not any(".twice" in name or ".gaps" in name for name in taken)
 
 
 def found_in(places):
