@@ -6,6 +6,7 @@
     ├── InputError            (ValueError)  a file, table or option that cannot be used
     │   ├── ColumnNotFound    (KeyError)
     │   ├── SourceNotFound    (FileNotFoundError)
+    │   ├── LoginRefused      a server that wants another user or password
     │   ├── NoRowsLeft        a table whose rows were all left out
     │   ├── NotATable         a file most of whose lines are not rows of one table
     │   ├── PatternError
@@ -44,6 +45,10 @@ class EquipoiseError(Exception):
 
 class InputError(EquipoiseError, ValueError):
     """Input that cannot be used as requested."""
+
+
+class LoginRefused(InputError):
+    """A server that does not let someone in with this user and password."""
 
 
 class NoRowsLeft(InputError):

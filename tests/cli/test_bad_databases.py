@@ -227,6 +227,31 @@ def test_tables_that_cannot_be_repaired_or_made(database, said, tmp_path):
 
 
 @pytest.mark.slow
+def test_a_plan_knows_no_password(database, said, tmp_path, monkeypatch):
+    """What it names is opened with the same login of the lake, or the error says how to give it."""
+    monkeypatch.setenv("XDG_CACHE_HOME", os.fspath(tmp_path / "cache"))
+    base, plan = named(database[0], "people", "locked:richtig"), os.fspath(tmp_path / "plan.json")
+    assert said("plan", base, *ASKED, "--tolerance", "0.05", "-o", plan)[0] == 0
+    assert "richtig" not in Path(plan).read_text("utf-8")
+    (tmp_path / "lake").mkdir()
+    (tmp_path / "lake" / "a.csv").write_text("number,sex,hired\n100,w,yes\n101,w,no\n")
+    files = os.fspath(tmp_path / "lake")
+    for command in (("find", plan), ("acquire", plan, "-o", os.fspath(tmp_path / "out.csv"))):
+        code, text = said(command[0], command[1], files, *command[2:])
+        assert (code, "no password supplied" in text, "whole address as --base" in text) == (
+            2,
+            True,
+            True,
+        ), text
+    assert said("find", plan, files, "--base", base)[0] in (0, 1)
+    schema = database[0].replace("postgres:@", "locked:richtig@") + "&schema=public"
+    code, text = said("find", plan, files, schema)
+    assert (code in (0, 1), "password" in text) == (True, False), text
+    other = schema.replace("locked:richtig@", "guest@")
+    assert "no password supplied" in said("find", plan, files, other)[1]
+
+
+@pytest.mark.slow
 def test_a_table_of_the_same_name_on_another_server_is_another_table(database, said, tmp_path):
     plan = os.fspath(tmp_path / "plan.json")
     here = named(database[0], "people")

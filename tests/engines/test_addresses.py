@@ -16,6 +16,7 @@ from equipoise.engines.addresses import (
     scrubbed,
     secrets_of,
     split,
+    with_login,
     without_password,
 )
 from equipoise.engines.postgres._session import Session
@@ -217,6 +218,31 @@ def test_a_password_in_the_words_of_a_refusal_is_not_told_by_hiding_it(password,
 def test_short_secrets_are_hidden_only_by_themselves():
     assert scrubbed("cat of 'at' a", ["https://h/x?sig=at"]) == "cat of '***' a"
     assert scrubbed("a cat", ["https://h/x?sig=a"]) == "a cat"
+
+
+@pytest.mark.parametrize(
+    ("place", "expected"),
+    [
+        ("postgresql://ann:p%40@h/db?schema=s&sslmode=prefer&id=n", "postgresql://ann:p%40@h/db?"),
+        (
+            "postgresql://ann@h/db?schema=s&password=x&sslmode=prefer",
+            "postgresql://ann@h/db?password=x&",
+        ),
+        ("postgresql://bob:pw@h/db?schema=s&sslmode=prefer", None),
+        ("postgresql://ann:pw@i/db?schema=s&sslmode=prefer", None),
+        ("postgresql://ann:pw@h/other?schema=s&sslmode=prefer", None),
+        ("postgresql://ann:pw@h/db?schema=s", None),
+        ("postgresql://ann:pw@h:1/db?schema=s&sslmode=prefer", None),
+        ("s3://bucket/files", None),
+        ("./files", None),
+    ],
+)
+def test_a_password_is_used_again_only_for_the_same_login(place, expected):
+    recorded = "postgresql://ann@h/db?table=a.b&id=n,m&sslmode=prefer"
+    found = with_login(recorded, [place])
+    same = f"{expected}sslmode=prefer&table=a.b&id=n,m"
+    assert found == (recorded if expected is None else same)
+    assert locate(found).key == ("n", "m")
 
 
 def test_a_source_never_shows_its_password():

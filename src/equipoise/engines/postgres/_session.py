@@ -19,7 +19,7 @@ from pyarrow import csv
 
 from equipoise.credentials import scrubbed, without_password
 from equipoise.engines.postgres._types import MOMENTS, Described, arrow_type
-from equipoise.errors import EquipoiseError, InputError
+from equipoise.errors import EquipoiseError, InputError, LoginRefused
 from equipoise.progress import Reporter, watched
 
 T = TypeVar("T")
@@ -235,14 +235,16 @@ class Session:
         # A known sentence repeats no password: hiding what is like one in its words would tell it.
         why = said if _REFUSED.fullmatch(said) else scrubbed(said, [self._address])
         why = re.sub(r"^connection to server .* failed: FATAL:\s+", "", why)
-        hint = "check the address, and that the server runs and can be reached"
+        shown = f"{without_password(self._address)} cannot be opened: {why}"
         if "password" in said or "authentication" in said:
-            hint = (
-                "check the user and the password, which may also come from PGPASSWORD or ~/.pgpass"
+            return LoginRefused(
+                f"{shown}; check the user and the password, which may also come from PGPASSWORD or ~/.pgpass."
             )
-        elif "does not exist" in said or "service" in said:
-            hint = "check the address"
-        return InputError(f"{without_password(self._address)} cannot be opened: {why}; {hint}.")
+        if "does not exist" in said or "service" in said:
+            return InputError(f"{shown}; check the address.")
+        return InputError(
+            f"{shown}; check the address, and that the server runs and can be reached."
+        )
 
     def explained(self, error: psycopg.Error) -> EquipoiseError:
         """Turn an error of the server into one of ours."""

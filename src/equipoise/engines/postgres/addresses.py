@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode
 
+from equipoise.engines.addresses import without_password
 from equipoise.engines.sources import Source
 from equipoise.errors import InputError
 
@@ -76,6 +77,23 @@ def table_address(place: str, table: str, but: Collection[str] = ("table", "sche
     kept = [p for p in after.split("&") if p and p.partition("=")[0] not in but]
     named = f"table={quote(table, safe='.')}"
     return f"{login}{rest}?{'&'.join([*kept, named])}"
+
+
+def with_login(address: str, place: str) -> str:
+    """Return an address with the password of a place, if both are of one server, user and database.
+
+    >>> with_login(
+    ...     "postgresql://ann@host/db?table=people", "postgresql://bob:x@host/db?schema=archive"
+    ... )
+    'postgresql://ann@host/db?table=people'
+    """
+    server, ours = split(address)
+    theirs = split(place)[0]
+    if without_password(theirs) != server:
+        return address
+    login, rest, after = _parts(theirs)
+    named = urlencode(ours, quote_via=quote, safe=".,")
+    return f"{login}{rest}?{'&'.join(filter(None, [after, named]))}"
 
 
 def beside(address: str, ending: str) -> str:
