@@ -19,11 +19,15 @@ from equipoise.engines.kinds import CONTAINERS, EXTENSIONS, Kind, kind_of
 from equipoise.engines.sources import Source
 from equipoise.engines.stores import states
 from equipoise.errors import EquipoiseError, InputError, MissingDependency, SourceNotFound
+from equipoise.validate import a_name
 
 _KIND_OF_ERROR = re.compile(r": (?:[A-Z]\w+ )+Error: ")
 # Suffixes of write-ahead logs, which hold changes that are not in the database yet.
 _LOGS = {"duckdb": ".wal", "sqlite": "-wal"}
 DELTA_LOG = "_delta_log"
+_PLACES = (
+    "folders, files, globs, or addresses such as postgresql://user@host/database?schema=archive"
+)
 _IN_USE = (
     -1
 )  # date of a file that cannot be opened now; no file has it, so the next run tries again
@@ -45,9 +49,11 @@ def as_places(places: object) -> tuple[str, ...]:
     if isinstance(places, (str, os.PathLike)):
         return (_local(os.fspath(places)),)
     if isinstance(places, Iterable):
-        listed = tuple(_local(os.fspath(place)) for place in places)
+        listed = tuple(places)
+        for place in listed:
+            a_name("places", place, _PLACES)
         if listed:
-            return listed
+            return tuple(_local(os.fspath(place)) for place in listed)
     raise InputError(
         "no places were given; a lake is a folder, a file, a glob, an address, or a list of these."
     )
