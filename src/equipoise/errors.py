@@ -6,6 +6,7 @@
     ├── InputError            (ValueError)  a file, table or option that cannot be used
     │   ├── ColumnNotFound    (KeyError)
     │   ├── SourceNotFound    (FileNotFoundError)
+    │   │   └── NoTables      a place that is there, and has no tables
     │   ├── LoginRefused      a server that wants another user or password
     │   ├── NoRowsLeft        a table whose rows were all left out
     │   ├── NotATable         a file most of whose lines are not rows of one table
@@ -73,6 +74,10 @@ class ColumnNotFound(InputError, KeyError):
 
 class SourceNotFound(InputError, FileNotFoundError):
     """A table that is not there, or not readable."""
+
+
+class NoTables(SourceNotFound):
+    """A place of a lake that is there, and has no tables."""
 
 
 class PatternError(InputError):

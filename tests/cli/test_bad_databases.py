@@ -94,6 +94,7 @@ def objects(connection) -> list[tuple[str, ...]]:
         ("people", "nobody", 'role "nobody" does not exist; check the address'),
         ("poeple", "postgres:", "no table 'poeple'; it has: .*Did you mean 'people'"),
         ("nosuch.people", "postgres:", "no table 'nosuch.people'; it has: .*public.people"),
+        ("nosuch", "guest", r"no table 'nosuch'; it has: public\.people\.\n"),
         ("secret", "guest", "no right to select from public.secret; ask its owner"),
         ("partly", "guest", "no right to select from all columns of public.partly; .*read sex:"),
         ("empty", "postgres:", "has no rows; there is nothing to measure"),
@@ -215,6 +216,11 @@ def test_tables_that_cannot_be_repaired_or_made(database, said, tmp_path):
         (named(address, "gaps&id=number"), named(address, "new"), "1 row without a value of it"),
         (named(address, "odd"), named(address, "new"), "'doc' of .* cannot be compared"),
         (named(address, "people"), named(address, "nosuch.new"), "nosuch"),
+        (
+            named(address, "people"),
+            named(address, "new") + "&options=-c%20search_path%3D",
+            "search_path of this connection has no schema .* as in table=public.new",
+        ),
         (named(address, "people"), named(address, "secret"), "is not a plain table"),
         (named(address, "people"), named(address, "new", "guest"), "permission denied"),
     ):

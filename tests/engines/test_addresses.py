@@ -172,6 +172,15 @@ def test_addresses_of_postgres_are_split_as_the_driver_does(password):
     assert beside(address, "_ledger") == address.replace("people", "people_ledger")
 
 
+def test_a_scheme_may_be_written_in_capitals():
+    source = locate("POSTGRESQL://ann:pw@host/db?table=people")
+    assert (source.name, source.address) == (
+        "postgresql://ann@host/db?table=people",
+        "postgresql://ann:pw@host/db",
+    )
+    assert beside("Postgres://h/db?table=people", "_x") == "postgres://h/db?table=people_x"
+
+
 @pytest.mark.parametrize("login", ["ann:p@ss@host", "ann:12/34@host", "ann:a/b?c@host"])
 def test_a_login_that_the_driver_would_misread_is_refused(login):
     with pytest.raises(

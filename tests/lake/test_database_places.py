@@ -208,6 +208,22 @@ def repaired(places):
 
 
 @pytest.mark.slow
+def test_a_source_that_has_gone_is_told_even_if_it_was_the_last_of_its_place(database):
+    repaired([database.place])
+    new = database.table("new").rpartition("table=")[2].removeprefix("spark:")
+    schema = new.rpartition(".")[0]
+    database.do(f"DROP VIEW {schema}.seen", f"DROP TABLE {schema}.old", f"DROP TABLE {new}")
+    for places in ([database.place], [database.place, "files"]):
+        again = Lake(places).replay("out.csv.ledger.parquet")
+        assert again.exit_code == 1
+        assert len(again.problems) == again.sources == 2
+        assert all("is no longer in the lake; " in problem for problem in again.problems), again
+    with pytest.raises(SourceNotFound, match="tables"):
+        Lake(database.place).refresh()
+    assert [t.name for t in Lake([database.place, "files"]).tables] == ["a.csv"]
+
+
+@pytest.mark.slow
 def test_a_repair_from_a_database_is_that_from_files_and_is_replayed(database):
     places = [database.place, "files"]
     expected = repaired(["copies", "files"])

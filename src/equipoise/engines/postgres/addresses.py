@@ -31,7 +31,8 @@ def locate(address: str, options: Mapping[str, Any]) -> Source:
         )
     key = tuple(name for name in ours.get("id", "").split(",") if name)
     found = {**options, "key": key} if key else dict(options)
-    return Source(name=address, kind="postgres", address=server, table=ours["table"], **found)
+    name = _with_known_scheme(address)
+    return Source(name=name, kind="postgres", address=server, table=ours["table"], **found)
 
 
 def split(address: str) -> tuple[str, dict[str, str]]:
@@ -61,10 +62,17 @@ def _parts(address: str) -> tuple[str, str, str]:
 
     The login ends at the first @, unless there is a / before. Everything else may be in a password.
     """
+    address = _with_known_scheme(address)
     found = re.match(r"[^:/?]*://(?:[^/@]*@)?", address)
     login = found[0] if found else ""
     rest, _, after = address[len(login) :].partition("?")
     return login, rest, after
+
+
+def _with_known_scheme(address: str) -> str:
+    """Write the scheme of an address as the driver knows it, in lower case."""
+    scheme, colon, rest = address.partition(":")
+    return f"{scheme.lower()}{colon}{rest}"
 
 
 def table_address(place: str, table: str, but: Collection[str] = ("table", "schema")) -> str:
