@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _numbers = itertools.count()
+_QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
 
 
 @functools.cache
@@ -53,6 +54,9 @@ def spark_session() -> SparkSession:
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.shuffle.partitions", "2")
+        # Code runs too shortly to be worth much compiling: workers, which tests end, start sooner so.
+        .config("spark.driver.extraJavaOptions", _QUICK_START)
+        .config("spark.executor.extraJavaOptions", _QUICK_START)
         # Tests end workers: one is replaced as often as that happens, and a second loss is an error.
         .config("spark.deploy.maxExecutorRetries", "-1")
         .config("spark.task.maxFailures", "2")

@@ -6,6 +6,8 @@
     ├── InputError            (ValueError)  a file, table or option that cannot be used
     │   ├── ColumnNotFound    (KeyError)
     │   ├── SourceNotFound    (FileNotFoundError)
+    │   │   └── NoTables      a place that is there, and has no tables
+    │   ├── LoginRefused      a server that wants another user or password
     │   ├── NoRowsLeft        a table whose rows were all left out
     │   ├── NotATable         a file most of whose lines are not rows of one table
     │   ├── PatternError
@@ -46,6 +48,10 @@ class InputError(EquipoiseError, ValueError):
     """Input that cannot be used as requested."""
 
 
+class LoginRefused(InputError):
+    """A server that does not let someone in with this user and password."""
+
+
 class NoRowsLeft(InputError):
     """All rows of a table were left out because of missing values."""
 
@@ -68,6 +74,10 @@ class ColumnNotFound(InputError, KeyError):
 
 class SourceNotFound(InputError, FileNotFoundError):
     """A table that is not there, or not readable."""
+
+
+class NoTables(SourceNotFound):
+    """A place of a lake that is there, and has no tables."""
 
 
 class PatternError(InputError):

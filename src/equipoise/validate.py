@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,6 +17,19 @@ def one_of(name: str, value: object, legal: Sequence[str]) -> None:
         raise InputError(
             f"{_written(name)} must be one of {', '.join(map(repr, legal))}, not {value!r}."
             f"{did_you_mean(str(value), legal)}"
+        )
+
+
+def a_name(name: str, value: object, what: str) -> None:
+    """Refuse what is neither a path nor an address, such as a connection.
+
+    >>> a_name("output", (1, "people"), "a file, or an address such as spark:people")
+    Traceback (most recent call last):
+    equipoise.errors.InputError: `output` must be a file, or an address such as spark:people, not of the type tuple.
+    """
+    if not isinstance(value, (str, os.PathLike)):
+        raise InputError(
+            f"{_written(name)} must be {what}, not of the type {type(value).__name__}."
         )
 
 

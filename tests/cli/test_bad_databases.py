@@ -89,10 +89,12 @@ def objects(connection) -> list[tuple[str, ...]]:
             "locked:Geheim42",
             'password authentication failed for user "locked"; check the',
         ),
+        ("people", "locked:a", 'password authentication failed for user "locked"; check the user'),
         ("people", "locked", "no password supplied; check the user and the password"),
         ("people", "nobody", 'role "nobody" does not exist; check the address'),
         ("poeple", "postgres:", "no table 'poeple'; it has: .*Did you mean 'people'"),
         ("nosuch.people", "postgres:", "no table 'nosuch.people'; it has: .*public.people"),
+        ("nosuch", "guest", r"no table 'nosuch'; it has: public\.people\.\n"),
         ("secret", "guest", "no right to select from public.secret; ask its owner"),
         ("partly", "guest", "no right to select from all columns of public.partly; .*read sex:"),
         ("empty", "postgres:", "has no rows; there is nothing to measure"),
@@ -128,6 +130,8 @@ def test_a_type_that_cannot_be_compared(database, said, column):
             "postgresql://ann:Geheim42@127.0.0.1:1/db?table=x",
             "Connection refused; check the address",
         ),
+        ("postgresql:ann:Geheim42@host/db?table=x", "postgresql:ann@host/db?table=x is no address"),
+        ("host=h user=ann password='Geheim42 x' dbname=db", "host=h user=ann dbname=db does not"),
         ("postgresql:?table=x", "is no address of PostgreSQL; it begins with postgresql://"),
     ],
 )
@@ -212,6 +216,11 @@ def test_tables_that_cannot_be_repaired_or_made(database, said, tmp_path):
         (named(address, "gaps&id=number"), named(address, "new"), "1 row without a value of it"),
         (named(address, "odd"), named(address, "new"), "'doc' of .* cannot be compared"),
         (named(address, "people"), named(address, "nosuch.new"), "nosuch"),
+        (
+            named(address, "people"),
+            named(address, "new") + "&options=-c%20search_path%3D",
+            "search_path of this connection has no schema .* as in table=public.new",
+        ),
         (named(address, "people"), named(address, "secret"), "is not a plain table"),
         (named(address, "people"), named(address, "new", "guest"), "permission denied"),
     ):
@@ -221,6 +230,31 @@ def test_tables_that_cannot_be_repaired_or_made(database, said, tmp_path):
         assert "Geheim" not in text
     assert objects(connection) == before
     assert connection.execute("SELECT count(*) FROM people").fetchone() == (60,)
+
+
+@pytest.mark.slow
+def test_a_plan_knows_no_password(database, said, tmp_path, monkeypatch):
+    """What it names is opened with the same login of the lake, or the error says how to give it."""
+    monkeypatch.setenv("XDG_CACHE_HOME", os.fspath(tmp_path / "cache"))
+    base, plan = named(database[0], "people", "locked:richtig"), os.fspath(tmp_path / "plan.json")
+    assert said("plan", base, *ASKED, "--tolerance", "0.05", "-o", plan)[0] == 0
+    assert "richtig" not in Path(plan).read_text("utf-8")
+    (tmp_path / "lake").mkdir()
+    (tmp_path / "lake" / "a.csv").write_text("number,sex,hired\n100,w,yes\n101,w,no\n")
+    files = os.fspath(tmp_path / "lake")
+    for command in (("find", plan), ("acquire", plan, "-o", os.fspath(tmp_path / "out.csv"))):
+        code, text = said(command[0], command[1], files, *command[2:])
+        assert (code, "no password supplied" in text, "whole address as --base" in text) == (
+            2,
+            True,
+            True,
+        ), text
+    assert said("find", plan, files, "--base", base)[0] in (0, 1)
+    schema = database[0].replace("postgres:@", "locked:richtig@") + "&schema=public"
+    code, text = said("find", plan, files, schema)
+    assert (code in (0, 1), "password" in text) == (True, False), text
+    other = schema.replace("locked:richtig@", "guest@")
+    assert "no password supplied" in said("find", plan, files, other)[1]
 
 
 @pytest.mark.slow

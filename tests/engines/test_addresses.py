@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import psycopg
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -15,6 +16,7 @@ from equipoise.engines.addresses import (
     scrubbed,
     secrets_of,
     split,
+    with_login,
     without_password,
 )
 from equipoise.engines.postgres._session import Session
@@ -94,6 +96,21 @@ SERVERS = ("h:1", "h:1,i:2", "h:1,i", "[::1]:5432", "[::1]", "h", "")
         ("postgresql://ann:12/?a=1@host/db?table=t", "postgresql://ann@host/db?table=t"),
         ("postgresql://h:5432/db?user=ann@x&table=t", "postgresql://h:5432/db?user=ann@x&table=t"),
         *((f"postgresql://{x}/d?user=a@x", f"postgresql://{x}/d?user=a@x") for x in SERVERS),
+        ("postgresql:ann:pw@host/db?table=t", "postgresql:ann@host/db?table=t"),
+        ("postgresql:/ann:p@w@host/db?table=a@b", "postgresql:/ann@host/db?table=a@b"),
+        ("postgresql:///ann:pw@host/db", "postgresql:///ann@host/db"),
+        ("POSTGRESQL://ann:p?w@host/db", "POSTGRESQL://ann@host/db"),
+        ("postgrs:ann:pw@host/db", "postgrs:ann@host/db"),
+        ("https:/ann:pw@host/a.csv", "https:/host/a.csv"),
+        ("http:/host:80/a@b.csv", "http:/host:80/a@b.csv"),
+        ("iceberg:postgresql://ann:pw@h/db?table=a.b", "iceberg:postgresql://ann@h/db?table=a.b"),
+        ("people.duckdb::a:b@c", "people.duckdb::a:b@c"),
+        ("delta:people:b@c", "delta:people:b@c"),
+        ("host=h user=ann password=pw dbname=db", "host=h user=ann dbname=db"),
+        ("host=h password='a b' dbname=db", "host=h dbname=db"),
+        (r"host=h sslpassword = 'it\'s' dbname=db", "host=h dbname=db"),
+        ("host=h password='a b", "host=h"),
+        (r"password=a\ b", ""),
         ("http://ann:12?34@host/a.csv", "http://host/a.csv"),
         ("http://host:80?mail=a@b", "http://host:80?mail=a@b"),
         ("people.csv", "people.csv"),
@@ -155,12 +172,86 @@ def test_addresses_of_postgres_are_split_as_the_driver_does(password):
     assert beside(address, "_ledger") == address.replace("people", "people_ledger")
 
 
+def test_a_scheme_may_be_written_in_capitals():
+    source = locate("POSTGRESQL://ann:pw@host/db?table=people")
+    assert (source.name, source.address) == (
+        "postgresql://ann@host/db?table=people",
+        "postgresql://ann:pw@host/db",
+    )
+    assert beside("Postgres://h/db?table=people", "_x") == "postgres://h/db?table=people_x"
+
+
 @pytest.mark.parametrize("login", ["ann:p@ss@host", "ann:12/34@host", "ann:a/b?c@host"])
 def test_a_login_that_the_driver_would_misread_is_refused(login):
     with pytest.raises(
         InputError, match=r"^postgresql://ann@host/db.* misread; .*%40, and / as %2F"
     ):
         locate(f"postgresql://{login}/db?table=people")
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        f"postgresql:ann:{SECRET}@h/rv?table=people",
+        f"postgresql:/ann:{SECRET}@h/rv?table=people",
+        f"ann:{SECRET}@h/rv?table=people",
+        f"host=h user=ann password={SECRET} dbname=rv",
+        rf"host=h user=ann password='it\'s {SECRET}' dbname=rv",
+        f"{SECRET[:2]}:/ann:{SECRET}@h/rv",
+    ],
+)
+def test_no_password_of_a_mistyped_address_is_told(address):
+    with pytest.raises(InputError) as caught:
+        locate(address)
+    assert SECRET not in str(caught.value)
+    assert "ann" in str(caught.value)
+
+
+@pytest.mark.parametrize("password", ["a", "pas", "password", "server", "ann", "Connection"])
+@pytest.mark.parametrize(
+    "said",
+    [
+        'connection to server on socket "/a/pas" failed: FATAL:  password authentication failed for user "ann"',
+        'connection to server at "a", port 1 failed: fe_sendauth: no password supplied',
+        'connection to server at "::1", port 1 failed: Connection refused',
+    ],
+)
+def test_a_password_in_the_words_of_a_refusal_is_not_told_by_hiding_it(password, said):
+    session = Session(f"postgresql://ann:{password}@host/db", silent)
+    text = str(session.unopened(psycopg.OperationalError(f"connection failed: {said}")))
+    assert "***" not in text
+    assert text.endswith("reached." if "refused" in said else "from PGPASSWORD or ~/.pgpass.")
+    assert said.rpartition("failed: ")[2].removeprefix("FATAL:  ") in text
+
+
+def test_short_secrets_are_hidden_only_by_themselves():
+    assert scrubbed("cat of 'at' a", ["https://h/x?sig=at"]) == "cat of '***' a"
+    assert scrubbed("a cat", ["https://h/x?sig=a"]) == "a cat"
+
+
+@pytest.mark.parametrize(
+    ("place", "expected"),
+    [
+        ("postgresql://ann:p%40@h/db?schema=s&sslmode=prefer&id=n", "postgresql://ann:p%40@h/db?"),
+        (
+            "postgresql://ann@h/db?schema=s&password=x&sslmode=prefer",
+            "postgresql://ann@h/db?password=x&",
+        ),
+        ("postgresql://bob:pw@h/db?schema=s&sslmode=prefer", None),
+        ("postgresql://ann:pw@i/db?schema=s&sslmode=prefer", None),
+        ("postgresql://ann:pw@h/other?schema=s&sslmode=prefer", None),
+        ("postgresql://ann:pw@h/db?schema=s", None),
+        ("postgresql://ann:pw@h:1/db?schema=s&sslmode=prefer", None),
+        ("s3://bucket/files", None),
+        ("./files", None),
+    ],
+)
+def test_a_password_is_used_again_only_for_the_same_login(place, expected):
+    recorded = "postgresql://ann@h/db?table=a.b&id=n,m&sslmode=prefer"
+    found = with_login(recorded, [place])
+    same = f"{expected}sslmode=prefer&table=a.b&id=n,m"
+    assert found == (recorded if expected is None else same)
+    assert locate(found).key == ("n", "m")
 
 
 def test_a_source_never_shows_its_password():

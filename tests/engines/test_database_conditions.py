@@ -209,6 +209,73 @@ def test_what_databases_may_read_otherwise_is_refused_by_name(where, what):
         database("postgres").settled(locate(ROWS, where=where))
 
 
+TYPED = pa.table(
+    {
+        "id": [0, 1, 2],
+        "text": ["12", "2020-01-31", None],
+        "whole": pa.array([1, 40_000, None], pa.int64()),
+        "decimal": pa.array([1, 2, None], pa.decimal128(9, 2)),
+        "short": pa.array([0.5, 2.0, None], pa.float32()),
+        "double": pa.array([0.5, 2.0, None], pa.float64()),
+        "boolean": [True, False, None],
+        "date": [datetime.date(2020, 1, 31), datetime.date(2021, 2, 1), None],
+        "moment": pa.array([0, 86_400_000_001, None], pa.timestamp("us")),
+        "instant": pa.array([0, 86_400_000_001, None], pa.timestamp("us", "UTC")),
+    }
+)
+TYPES = {
+    "text": "VARCHAR",
+    "short": "FLOAT",
+    "double": "DOUBLE",
+    "decimal": "DECIMAL(9,2)",
+    "boolean": "BOOLEAN",
+    "date": "DATE",
+    "moment": "TIMESTAMP",
+    "instant": "TIMESTAMPTZ",
+    "small": "SMALLINT",
+    "middle": "INTEGER",
+    "whole": "BIGINT",
+    "huge": "HUGEINT",
+}
+CONVERTED = {
+    "text": set(TYPES),
+    "whole": {"huge", "double", "text"},
+    "date": {"moment", "text"},
+    "moment": {"date", "text"},
+    "boolean": {"text"},
+}
+"""What docs/sources.md says; a value of a type stays one."""
+
+
+@pytest.mark.parametrize("column", [name for name in TYPED.column_names if name != "id"])
+def test_conversions_are_those_of_the_page(column):
+    done = set()
+    for name, kind in TYPES.items():
+        where = f"TRY_CAST({column} AS {kind}) IS NOT NULL OR id = 2"
+        try:
+            found = ids_of(database("postgres"), where)
+        except Unsupported as error:
+            assert "a conversion of" in str(error)  # noqa: PT017 (all of them are asked for)
+        else:
+            assert found == ids_of(DUCKDB, where), where
+            done.add(name)
+    assert done == CONVERTED.get(column, set()) | {column}
+
+
+@pytest.mark.parametrize("function", ["year", "month", "day"])
+def test_parts_are_those_of_dates_and_of_moments_without_a_time_zone(function):
+    for column in ("date", "moment"):
+        where = f"{function}({column}) = {function}(CAST('2020-01-31' AS DATE)) OR id = 1"
+        assert ids_of(database("postgres"), where) == ids_of(DUCKDB, where)
+    with pytest.raises(Unsupported, match=f"the function {function}"):
+        ids_of(database("postgres"), f"{function}(instant) = 1 OR id = 1")
+
+
+def ids_of(engine, where):
+    source = engine.settled(locate(TYPED, where=where))
+    return sorted(engine.read(source)["id"].to_pylist())
+
+
 @pytest.mark.slow
 def test_upper_case_of_other_alphabets_is_right_or_refused():
     """It depends on the language of a database whether it knows it."""

@@ -8,6 +8,8 @@ import http.server
 import io
 import json
 import os
+import re
+import subprocess
 import sys
 import threading
 
@@ -258,3 +260,33 @@ def test_from_the_command_line(capsys):
         assert json.loads(capsys.readouterr().out)["n"] == 2
         assert run(["measure", f"{store.root}/nobody.csv", "-s", "sex", "-l", "hired"]) == 2
         assert capsys.readouterr().err.startswith("error: memory://")
+
+
+def test_a_server_that_is_not_reached_is_no_missing_file(web):
+    with pytest.raises(
+        SourceNotFound, match=r"x\.csv cannot be read, since its server .* reached: "
+    ):
+        locate("http://127.0.0.1:9/x.csv")
+    with pytest.raises(SourceNotFound, match=r"x\.csv does not exist; check its name"):
+        locate(f"http://{web}/x.csv")
+
+
+@pytest.mark.slow
+def test_a_delta_table_in_a_store_without_a_login_is_one_sentence(tmp_path):
+    """The library would print pages of warnings of its own."""
+    environment = {n: v for n, v in os.environ.items() if not n.startswith(("AWS_", "RUST_"))}
+    environment |= {
+        "AWS_EC2_METADATA_SERVICE_ENDPOINT": "http://127.0.0.1:9",
+        "HOME": str(tmp_path),
+    }
+    done = subprocess.run(
+        [sys.executable, "-m", "equipoise", "measure", "delta:s3://none/x", "-s", "a", "-l", "b"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert re.fullmatch(
+        r"error: delta:s3://none/x cannot be read: .* region of its store\.\n", done.stderr
+    )

@@ -78,8 +78,12 @@ class Postgres:
         return f"{self.address}&table=archive.{name}"
 
     def change(self):
+        self.do("UPDATE archive.new SET age = '99' WHERE sex = 'Male'")
+
+    def do(self, *statements):
         with self.connected() as connection:
-            connection.execute("UPDATE archive.new SET age = '99' WHERE sex = 'Male'")
+            for statement in statements:
+                connection.execute(statement.encode())
 
 
 class Spark:
@@ -100,7 +104,11 @@ class Spark:
         return f"spark:{self.schema}.{name}"
 
     def change(self):
-        self.session.sql(f"INSERT INTO {self.schema}.new SELECT * FROM {self.schema}.new LIMIT 1")
+        self.do(f"INSERT INTO {self.schema}.new SELECT * FROM {self.schema}.new LIMIT 1")
+
+    def do(self, *statements):
+        for statement in statements:
+            self.session.sql(statement)
 
 
 @contextlib.contextmanager
@@ -146,6 +154,39 @@ def test_an_index_of_mixed_places_sees_what_changes(database):
     assert Lake(places).engine.read(again.source).num_rows == 20
 
 
+def keyed_place(database):
+    """Add tables whose column id is no key; return a place that names it as one."""
+    new = database.table("new").rpartition("table=")[2].removeprefix("spark:")
+    named = ", ".join(HEADER[1:])
+    database.do(
+        f"CREATE TABLE {new.replace('new', 'twice')} AS SELECT * FROM {new} UNION ALL SELECT * FROM {new}",
+        f"CREATE TABLE {new.replace('new', 'gaps')} AS SELECT nullif(id, '3001') AS id, {named} FROM {new}",
+    )
+    return f"{database.place}{'?' if database.place.startswith('spark') else '&'}id=id"
+
+
+@pytest.mark.slow
+def test_tables_whose_key_is_none_are_listed_with_the_reason(database):
+    problems = {t.name: t.problem for t in Lake(keyed_place(database)).tables}
+    (gaps,), (kept,), (old,), (twice,) = (
+        [p for n, p in problems.items() if f".{name}" in n]
+        for name in ("gaps", "new", "old", "twice")
+    )
+    assert kept is None
+    assert "1 row without a value of it, and 0 rows with" in gaps
+    assert "0 rows without a value of it, and 12 rows with the value of another row" in twice
+    assert "column 'id' not found" in old
+
+
+@pytest.mark.slow
+def test_tables_whose_key_is_none_are_left_out_of_a_repair(postgres):
+    done = repaired([keyed_place(postgres), "files"])
+    assert done.verification.ok
+    taken = {line["source"] for line in ledger() if line["action"] == "add"}
+    assert any(".new" in name for name in taken)
+    assert not any(".twice" in name or ".gaps" in name for name in taken)
+
+
 def found_in(places):
     """What tables offer, by their short names, and the rows themselves."""
     plan = eq.plan("people.csv", **SEX, tolerance=0.1)
@@ -171,6 +212,22 @@ def test_search_and_find_as_over_files(database):
 
 def repaired(places):
     return eq.repair("people.csv", Lake(places), "out.csv", **SEX, tolerance=0.1)
+
+
+@pytest.mark.slow
+def test_a_source_that_has_gone_is_told_even_if_it_was_the_last_of_its_place(database):
+    repaired([database.place])
+    new = database.table("new").rpartition("table=")[2].removeprefix("spark:")
+    schema = new.rpartition(".")[0]
+    database.do(f"DROP VIEW {schema}.seen", f"DROP TABLE {schema}.old", f"DROP TABLE {new}")
+    for places in ([database.place], [database.place, "files"]):
+        again = Lake(places).replay("out.csv.ledger.parquet")
+        assert again.exit_code == 1
+        assert len(again.problems) == again.sources == 2
+        assert all("is no longer in the lake; " in problem for problem in again.problems), again
+    with pytest.raises(SourceNotFound, match="tables"):
+        Lake(database.place).refresh()
+    assert [t.name for t in Lake([database.place, "files"]).tables] == ["a.csv"]
 
 
 @pytest.mark.slow

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import uuid
 from collections import Counter
+from typing import Any
 
 import psycopg
 import pyarrow as pa
@@ -114,6 +115,27 @@ def test_a_plan_is_carried_out_in_the_database_as_with_files(database, tmp_path,
     assert changes.total() == done.added + done.removed
     assert rows_of(database("people")) == rows_of(str(tmp_path / "people.parquet"))
     assert eq.count(database("out"), **ASKED) == done.after
+
+
+def test_what_is_written_and_where_a_lake_is_has_a_name(tmp_path):
+    with in_postgres() as table, psycopg.connect(table("").partition("&table")[0]) as connection:
+        plan = eq.plan((connection, "people"), **ASKED)
+        pair: Any = (connection, "out")
+        address = r"address of a table such as postgresql://user@host/database\?table=people, not of the type tuple"
+        with pytest.raises(InputError, match=f"`output` must be a file, or the {address}"):
+            eq.apply(plan, to=(connection, "people"), pool=(connection, "more"), output=pair)
+        with pytest.raises(InputError, match=f"`output` must be a file, or the {address}"):
+            eq.repair((connection, "people"), tmp_path, pair, **ASKED)
+        with pytest.raises(InputError, match=f"`output` must be a file, or the {address}"):
+            eq.repair((connection, "people"), tmp_path, pair, plan="plan.json", **ASKED)
+        with pytest.raises(InputError, match=f"`output` must be a file, or the {address}"):
+            eq.write_weights((connection, "people"), pair, **ASKED)
+        with pytest.raises(
+            InputError, match=r"`places` must be .*\?schema=archive, not of the type Connection"
+        ):
+            eq.Lake((connection, "public"))
+        with pytest.raises(InputError, match=r"`places` must be .*, not of the type int"):
+            eq.Lake(["files", 3])
 
 
 def test_only_counts_and_chosen_rows_come_from_postgres():

@@ -25,6 +25,12 @@ AMOUNTS = {
 }
 
 
+@pytest.fixture(autouse=True)
+def working_folder(tmp_path, monkeypatch):
+    """Plans of outputs in databases are written to the working folder."""
+    monkeypatch.chdir(tmp_path)
+
+
 def base_rows() -> pa.Table:
     sex = ["Female" if i % 2 else "Male" for i in range(80)]
     hired = ["yes" if i % 8 < (2 if i % 2 else 5) else "no" for i in range(80)]

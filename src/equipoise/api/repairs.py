@@ -99,8 +99,10 @@ def apply(
     from equipoise.datasets.lookup import locate, locate_pool
     from equipoise.lake.lake import read_plan
     from equipoise.lake.repair.apply import apply_plan
+    from equipoise.lake.repair.output import require_name
 
     stages = _Stages(progress)
+    require_name(output)
     # The output may replace the table itself, but must not replace the plan.
     _refuse_overwriting(plan, output, sidecar)
     made = read_plan(plan)
@@ -227,6 +229,7 @@ def repair(
     from equipoise.lake.lake import as_lake, take_search
     from equipoise.lake.matching.restriction import refuse_sql
     from equipoise.lake.repair.destinations import named_places
+    from equipoise.lake.repair.output import require_name
 
     if options.get("count") is not None:
         raise InputError(
@@ -239,6 +242,8 @@ def repair(
             "table as part of the lake."
         )
     refuse_sql(options.get("sql"))
+    if output is not None:
+        require_name(output)
     opened = as_lake(lake, progress=progress)
     if plan is not None:
         _refuse_overwriting(plan, output, ledger, plan_file)

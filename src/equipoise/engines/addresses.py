@@ -6,7 +6,7 @@ import glob
 import importlib
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl, unquote
@@ -25,6 +25,7 @@ __all__ = [
     "scrubbed",
     "secrets_of",
     "split",
+    "with_login",
     "without_password",
 ]
 
@@ -98,8 +99,10 @@ def scheme_of(text: str) -> str | None:
     if scheme in SCHEMES:
         return scheme
     near = did_you_mean(scheme, SCHEMES)
+    # Without a scheme, what looks like one may be a user, whose password comes next.
+    shown = re.sub(r"(?<=:)(?!/)\S*@", "…@", without_password(text))
     raise InputError(
-        f"{without_password(text)} begins with {found[0]!r}, which is not a known scheme, and no such file "
+        f"{shown} begins with {found[0]!r}, which is not a known scheme, and no such file "
         f"exists; known are {', '.join(SCHEMES)}.{near}"
     )
 
@@ -130,6 +133,25 @@ def beside(address: str, ending: str) -> str:
     module = importlib.import_module(SCHEMES[scheme_of(address) or ""].module)
     found: str = module.beside(address, ending)
     return found
+
+
+def with_login(address: str, places: Iterable[str]) -> str:
+    """Return an address that was recorded, with the password of a place of the same server, user and database.
+
+    >>> with_login(
+    ...     "postgresql://ann@host/db?table=people",
+    ...     ["./files", "postgresql://ann:x@host/db?schema=archive"],
+    ... )
+    'postgresql://ann:x@host/db?table=people'
+    """
+    for place in filter(is_address, places):
+        modules = {SCHEMES[scheme_of(text) or ""].module for text in (address, place)}
+        lend = getattr(importlib.import_module(modules.pop()), "with_login", None)
+        if lend is not None and not modules:
+            found: str = lend(address, place)
+            if found != address:
+                return found
+    return address
 
 
 def local_path(address: str) -> str:

@@ -382,6 +382,11 @@ class Database(Filtering):
             self._require_key(source, table, rows)
         return Identity(key=tuple(source.key))
 
+    def _refuse_wrong_key(self, source: Source, table: str, columns: tuple[Column, ...]) -> None:
+        """Refuse a key that is not one of a whole table, before rows are chosen from it."""
+        if source.sql is None and source.view is None and source.where is None:
+            self._identity(source, table, columns)
+
     def _guarantees_key(self, source: Source) -> bool:  # noqa: ARG002
         """Whether the database itself sees to it that the key of a table is one."""
         return False

@@ -124,7 +124,14 @@ def explained(address: str) -> Iterator[None]:
         yield
     except (InputError, MissingDependency):
         raise
-    except FileNotFoundError:
+    except FileNotFoundError as error:
+        cause = error.__cause__
+        if isinstance(cause, OSError) and not isinstance(cause, FileNotFoundError):
+            # fsspec also says so of a server that it did not reach.
+            raise SourceNotFound(
+                f"{without_password(address)} cannot be read, since its server cannot be reached: "
+                f"{reason_of(cause, address)}."
+            ) from None
         raise SourceNotFound(
             f"{without_password(address)} does not exist; check its name."
         ) from None

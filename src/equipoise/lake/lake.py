@@ -8,9 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from equipoise.engines.addresses import is_address
+from equipoise.counts.reading import Reading
+from equipoise.engines.addresses import is_address, with_login
+from equipoise.engines.kinds import DATABASES
 from equipoise.engines.sources import Source
-from equipoise.errors import InputError, SourceNotFound, did_you_mean
+from equipoise.errors import InputError, LoginRefused, SourceNotFound, did_you_mean
 from equipoise.lake.tables.contents import Contents
 from equipoise.options import options_of, take
 from equipoise.progress import Reporter, silent
@@ -119,7 +121,7 @@ class Lake(Contents):
         return find(
             made,
             self,
-            base=_base(made, base, encoding, delimiter),
+            base=self._base(made, base, encoding, delimiter),
             looking=_options(looking)[0],
             top=top,
             progress=self._progress,
@@ -142,7 +144,7 @@ class Lake(Contents):
         from equipoise.lake.offers.survey import propose_mapping
 
         made = read_plan(plan)
-        located = _base(made, base, encoding, delimiter)
+        located = self._base(made, base, encoding, delimiter)
         how = _options(looking)[0]
         return propose_mapping(made.counts, self, located, how, file=file, progress=self._progress)
 
@@ -178,7 +180,7 @@ class Lake(Contents):
         from equipoise.lake.offers.questions import ask_questions
 
         made = read_plan(plan)
-        located = _base(made, base, encoding, delimiter)
+        located = self._base(made, base, encoding, delimiter)
         how = _options(looking)[0]
         return ask_questions(made.counts, self, located, how, progress=self._progress)
 
@@ -272,7 +274,7 @@ class Lake(Contents):
         from equipoise.lake.repair.acquire import acquire
 
         made = read_plan(plan)
-        located = _base(made, base, encoding, delimiter)
+        located = self._base(made, base, encoding, delimiter)
         if located is None:
             named = f" ({made.source} does not exist)" if made.source else ""
             raise InputError(f"pass the table that the plan was made for as `base`{named}.")
@@ -313,6 +315,44 @@ class Lake(Contents):
         located = None if repaired is None else locate(repaired)
         return replay(ledger, self, repaired=located, hash_key=hash_key, progress=self._progress)
 
+    def _base(
+        self, plan: Plan, base: Any, encoding: str | None, delimiter: str | None
+    ) -> Source | None:
+        """Locate the table that a plan was made for, read in the same way."""
+        from equipoise.datasets import names
+        from equipoise.datasets.lookup import locate
+        from equipoise.lake.matching.restriction import refuse_sql
+
+        reading = plan.counts.reading.but(encoding=encoding, delimiter=delimiter)
+        refuse_sql(reading.sql)
+        if base is not None:
+            return locate(base, **reading.options)
+        if plan.source is None:
+            return None
+        if is_address(plan.source):
+            with contextlib.suppress(SourceNotFound):
+                return self._recorded_base(plan.source, reading)
+            return None
+        # A table of a database, file.duckdb::table, exists if its file does.
+        there = Path(plan.source.partition("::")[0]).exists() or plan.source in names()
+        return locate(plan.source, **reading.options) if there else None
+
+    def _recorded_base(self, address: str, reading: Reading) -> Source:
+        """Locate a base by the address in a plan, which has no password; the lake may have the same login."""
+        from equipoise.datasets.lookup import locate
+
+        found = locate(with_login(address, self.places), **reading.options)
+        if found.kind in DATABASES:
+            try:
+                with contextlib.suppress(SourceNotFound):  # which is told when it is read
+                    self.engine.schema(found)
+            except LoginRefused as error:
+                raise LoginRefused(
+                    f"{error} A plan names its table without the password; you can also give the whole address as "
+                    "`base`."
+                ) from None
+        return found
+
 
 def as_lake(
     lake: Lake | str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
@@ -328,27 +368,6 @@ def read_plan(plan: Plan | str | os.PathLike[str]) -> Plan:
     from equipoise.plans.plan import Plan
 
     return Plan.read(plan) if isinstance(plan, (str, os.PathLike)) else plan
-
-
-def _base(plan: Plan, base: Any, encoding: str | None, delimiter: str | None) -> Source | None:
-    """Locate the table that a plan was made for, read in the same way."""
-    from equipoise.datasets import names
-    from equipoise.datasets.lookup import locate
-    from equipoise.lake.matching.restriction import refuse_sql
-
-    reading = plan.counts.reading.but(encoding=encoding, delimiter=delimiter)
-    refuse_sql(reading.sql)
-    if base is not None:
-        return locate(base, **reading.options)
-    if plan.source is None:
-        return None
-    if is_address(plan.source):  # whose password, if it has one, the plan does not know
-        with contextlib.suppress(SourceNotFound):
-            return locate(plan.source, **reading.options)
-        return None
-    # A table of a database, file.duckdb::table, exists if its file does.
-    there = Path(plan.source.partition("::")[0]).exists() or plan.source in names()
-    return locate(plan.source, **reading.options) if there else None
 
 
 def take_search(options: Mapping[str, Any]) -> tuple[SearchRequest, dict[str, Any]]:

@@ -19,7 +19,8 @@ def all_tables(session: Session, schema: str | None) -> list[str]:
         "SELECT n.nspname, c.relname FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace "
         "WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname !~ '^pg_' "
         "AND n.nspname <> 'information_schema' AND NOT c.relispartition "
-        "AND has_schema_privilege(n.oid, 'USAGE') AND (%s::text IS NULL OR n.nspname = %s) ORDER BY 1, 2",
+        "AND has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT') "
+        "AND (%s::text IS NULL OR n.nspname = %s) ORDER BY 1, 2",
         schema,
         schema,
     )

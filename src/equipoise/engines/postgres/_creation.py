@@ -18,7 +18,7 @@ from equipoise.engines.postgres._belongings import (
     take_over,
 )
 from equipoise.engines.postgres._dialect import DIALECT
-from equipoise.engines.postgres._session import Session
+from equipoise.engines.postgres._session import Session, reason_of
 from equipoise.engines.postgres._standing import LENGTH, Standing, name_taken, name_text, split_name
 from equipoise.engines.sources import Source
 from equipoise.engines.sql import canonical_row, key_text, mark_of
@@ -334,7 +334,7 @@ def _drop(session: Session, table: str) -> None:
     try:
         session.execute(f"DROP TABLE {table}")
     except errors.DependentObjectsStillExist as error:
-        why = "; ".join((error.diag.message_detail or session.reason(error)).splitlines())
+        why = "; ".join((error.diag.message_detail or reason_of(error)).splitlines())
         raise InputError(
             f"{table} is not replaced, because other things need it: {why}. Nothing was written; write to a "
             "table of another name."

@@ -160,9 +160,10 @@ class PostgresEngine(Database):
 
     @_retried
     def profile(self, source: Source) -> Profile:
-        """Profile the columns of a table."""
+        """Profile the columns of a table; refuse a key that is not one."""
         title = f"profiling {source.name}"
         with self._opened(source) as (table, columns):
+            self._refuse_wrong_key(source, table, columns)
             return profile_table(
                 self._dialect(source),
                 table,

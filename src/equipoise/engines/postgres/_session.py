@@ -22,7 +22,7 @@ from equipoise.credentials import scrubbed, without_password
 from equipoise.engines.postgres._dialect import AS_BEFORE, BEFORE, PostgresDialect
 from equipoise.engines.postgres._encodings import dialect_of
 from equipoise.engines.postgres._types import MOMENTS, Described, arrow_type
-from equipoise.errors import EquipoiseError, InputError
+from equipoise.errors import EquipoiseError, InputError, LoginRefused
 from equipoise.progress import Reporter, watched
 
 T = TypeVar("T")
@@ -63,6 +63,16 @@ _ADVICE: Mapping[type[Exception], str] = {
     "such rows come from, or plan without deletions.",
     errors.CheckViolation: "Leave out the tables that such rows come from.",
 }
+
+
+# A server tells no state before it lets someone in: the driver has only its sentence.
+_REFUSED = re.compile(
+    r"(?:connection to server .* failed: (?:FATAL:\s+)?)?(?:"
+    r'\w+ authentication failed for user "[^"]*"|fe_sendauth: no password supplied|'
+    r'(?:role|database) "[^"]*" does not exist|definition of service "[^"]*" not found|'
+    r"Connection refused|Connection timed out|No such file or directory|connection timeout expired)"
+)
+"""Known sentences that refuse a connection; all that changes in them are names and addresses."""
 
 
 class Lost(EquipoiseError):
@@ -159,7 +169,7 @@ class Session:
             try:
                 self.connection.execute(f"LOCK TABLE {table} IN {mode} MODE".encode())
             except (errors.QueryCanceled, errors.LockNotAvailable) as error:
-                why = self.reason(error)
+                why = reason_of(error)
                 if "timeout" not in why:  # somebody interrupts the work
                     raise
                 raise InputError(
@@ -259,28 +269,26 @@ class Session:
 
     # ------------------------------------------------------------------- errors
 
-    def reason(self, error: BaseException) -> str:
-        """Say in one line, without the password, why the server refused something."""
-        diagnosed = getattr(getattr(error, "diag", None), "message_primary", None)
-        lines = (diagnosed or str(error) or type(error).__name__).splitlines()
-        return scrubbed(lines[0].removeprefix("connection failed: "), [self._address]).rstrip(".")
-
     def unopened(self, error: psycopg.Error) -> InputError:
         """Say why a connection could not be made, and what may help."""
-        why = re.sub(r"^connection to server .* failed: FATAL:\s+", "", self.reason(error))
-        shown = without_password(self._address)
-        hint = "check the address, and that the server runs and can be reached"
-        if "password" in why or "authentication" in why:
-            hint = (
-                "check the user and the password, which may also come from PGPASSWORD or ~/.pgpass"
+        said = reason_of(error)
+        # A known sentence repeats no password: hiding what is like one in its words would tell it.
+        why = said if _REFUSED.fullmatch(said) else scrubbed(said, [self._address])
+        why = re.sub(r"^connection to server .* failed: FATAL:\s+", "", why)
+        shown = f"{without_password(self._address)} cannot be opened: {why}"
+        if "password" in said or "authentication" in said:
+            return LoginRefused(
+                f"{shown}; check the user and the password, which may also come from PGPASSWORD or ~/.pgpass."
             )
-        elif "does not exist" in why or "service" in why:
-            hint = "check the address"
-        return InputError(f"{shown} cannot be opened: {why}; {hint}.")
+        if "does not exist" in said or "service" in said:
+            return InputError(f"{shown}; check the address.")
+        return InputError(
+            f"{shown}; check the address, and that the server runs and can be reached."
+        )
 
     def explained(self, error: psycopg.Error) -> EquipoiseError:
         """Turn an error of the server into one of ours."""
-        why = self.reason(error)
+        why = reason_of(error)
         if isinstance(error, errors.QueryCanceled) and "timeout" in why:
             return InputError(
                 f"a query took longer than the limit of the database ({why}); set statement_timeout in "
@@ -319,6 +327,13 @@ class Session:
         """Whether a lost connection can be made again: only by its owner, and only between transactions."""
         with self.lock:
             return self._given is None and not self._depth
+
+
+def reason_of(error: BaseException) -> str:
+    """Return what the server said, in one line; once a connection is made, it knows no password to repeat."""
+    diagnosed = getattr(getattr(error, "diag", None), "message_primary", None)
+    lines = (diagnosed or str(error) or type(error).__name__).splitlines()
+    return scrubbed(lines[0].removeprefix("connection failed: ")).rstrip(".")
 
 
 class _Stream(io.RawIOBase):

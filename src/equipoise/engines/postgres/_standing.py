@@ -80,6 +80,11 @@ def split_name(session: Session, name: str) -> tuple[str, str]:
     if schema:
         return schema, table
     ((current,),) = session.execute("SELECT current_schema()")
+    if current is None:
+        raise InputError(
+            f"the search_path of this connection has no schema for a new table {name!r}; name one, as in "
+            f"table=public.{name}."
+        )
     return current, table
 
 

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode
 
+from equipoise.engines.addresses import without_password
 from equipoise.engines.sources import Source
 from equipoise.errors import InputError
 
@@ -30,7 +31,8 @@ def locate(address: str, options: Mapping[str, Any]) -> Source:
         )
     key = tuple(name for name in ours.get("id", "").split(",") if name)
     found = {**options, "key": key} if key else dict(options)
-    return Source(name=address, kind="postgres", address=server, table=ours["table"], **found)
+    name = _with_known_scheme(address)
+    return Source(name=name, kind="postgres", address=server, table=ours["table"], **found)
 
 
 def split(address: str) -> tuple[str, dict[str, str]]:
@@ -60,10 +62,17 @@ def _parts(address: str) -> tuple[str, str, str]:
 
     The login ends at the first @, unless there is a / before. Everything else may be in a password.
     """
+    address = _with_known_scheme(address)
     found = re.match(r"[^:/?]*://(?:[^/@]*@)?", address)
     login = found[0] if found else ""
     rest, _, after = address[len(login) :].partition("?")
     return login, rest, after
+
+
+def _with_known_scheme(address: str) -> str:
+    """Write the scheme of an address as the driver knows it, in lower case."""
+    scheme, colon, rest = address.partition(":")
+    return f"{scheme.lower()}{colon}{rest}"
 
 
 def table_address(place: str, table: str, but: Collection[str] = ("table", "schema")) -> str:
@@ -76,6 +85,23 @@ def table_address(place: str, table: str, but: Collection[str] = ("table", "sche
     kept = [p for p in after.split("&") if p and p.partition("=")[0] not in but]
     named = f"table={quote(table, safe='.')}"
     return f"{login}{rest}?{'&'.join([*kept, named])}"
+
+
+def with_login(address: str, place: str) -> str:
+    """Return an address with the password of a place, if both are of one server, user and database.
+
+    >>> with_login(
+    ...     "postgresql://ann@host/db?table=people", "postgresql://bob:x@host/db?schema=archive"
+    ... )
+    'postgresql://ann@host/db?table=people'
+    """
+    server, ours = split(address)
+    theirs = split(place)[0]
+    if without_password(theirs) != server:
+        return address
+    login, rest, after = _parts(theirs)
+    named = urlencode(ours, quote_via=quote, safe=".,")
+    return f"{login}{rest}?{'&'.join(filter(None, [after, named]))}"
 
 
 def beside(address: str, ending: str) -> str:

@@ -13,7 +13,7 @@ from equipoise.engines.postgres.addresses import locate, split, table_address
 from equipoise.engines.sources import Source
 from equipoise.engines.stored import stamp
 from equipoise.engines.stores.marks import Mark
-from equipoise.errors import SourceNotFound, did_you_mean
+from equipoise.errors import NoTables, SourceNotFound, did_you_mean
 
 __all__ = [
     "address_in",
@@ -71,7 +71,7 @@ def tables_at(address: str) -> list[Source]:
     if not found:
         shown = without_password(address)
         if schema is None or schema in schemas:
-            raise SourceNotFound(f"{shown} has no tables; views are not tables of a lake.")
+            raise NoTables(f"{shown} has no tables; views are not tables of a lake.")
         raise SourceNotFound(
             f"{shown} has no schema {schema!r}; there are: {', '.join(schemas)}."
             f"{did_you_mean(schema, schemas)}"

@@ -136,8 +136,9 @@ class SparkEngine(Database):
         return tuple(_tables_beside(self.session, source.table))
 
     def profile(self, source: Source) -> Profile:
-        """Profile the columns of a table."""
+        """Profile the columns of a table; refuse a key that is not one."""
         with self._opened(source) as (table, columns):
+            self._refuse_wrong_key(source, table, columns)
             names = ", ".join(_shown(column) for column in columns)
             session = self._session_of(source)
             ship_package(session)

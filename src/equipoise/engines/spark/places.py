@@ -11,7 +11,7 @@ from equipoise.engines.spark._engine import SparkEngine
 from equipoise.engines.spark.addresses import locate
 from equipoise.engines.stored import stamp
 from equipoise.engines.stores.marks import Mark
-from equipoise.errors import SourceNotFound
+from equipoise.errors import NoTables, SourceNotFound
 
 __all__ = [
     "address_in",
@@ -38,7 +38,8 @@ def tables_at(address: str) -> list[Source]:
         return [locate(address, {})]
     found = engine.stored_tables(name)
     if not found:
-        raise SourceNotFound(
+        is_schema = not name or engine.session.catalog.databaseExists(name)
+        raise (NoTables if is_schema else SourceNotFound)(
             f"{address} names neither a table nor a schema with tables in the catalog of Spark; views are "
             "not tables of a lake."
         )

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import re
+import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -137,7 +140,7 @@ def version_in(snapshot: str) -> str:
 
 def _opened(source: Source) -> DeltaTable:
     try:
-        import deltalake
+        deltalake = _loaded()
     except ImportError:
         raise MissingDependency(
             "deltalake", extra="lakehouse", purpose="reading a Delta table"
@@ -150,16 +153,31 @@ def _opened(source: Source) -> DeltaTable:
     if version is not None and "://" not in place:
         _require_version(place, int(version), source)
     try:
-        return deltalake.DeltaTable(
+        table: DeltaTable = deltalake.DeltaTable(
             place,
             version=None if version is None else int(version),
             storage_options=_storage_options(place),
         )
     except Exception as error:  # noqa: BLE001 (errors of many stores; the library has no base class)
         state = "" if version is None else f"version {version} of "
+        stored = "; check its address, and the login and the region of its store"
         raise SourceNotFound(
-            f"{state}{source.name} cannot be read: {reason_of(error, source.address or '')}."
+            f"{state}{source.name} cannot be read: {reason_of(error, source.address or '')}"
+            f"{stored if '://' in place else ''}."
         ) from None
+    return table
+
+
+def _loaded() -> ModuleType:
+    """Load the library; it prints warnings of stores unless it is told not to before."""
+    is_told = "deltalake" in sys.modules or "RUST_LOG" in os.environ
+    if not is_told:
+        os.environ["RUST_LOG"] = "error"
+    try:
+        return importlib.import_module("deltalake")
+    finally:
+        if not is_told:
+            del os.environ["RUST_LOG"]
 
 
 def _require_version(place: str, version: int, source: Source) -> None:

@@ -19,6 +19,7 @@ from equipoise.engines.dialect import Dialect
 from equipoise.engines.sources import Source, locate
 from equipoise.errors import InputError
 from equipoise.rows.texts import as_texts, is_text, without_categories
+from equipoise.validate import a_name
 from equipoise.values import Value
 
 
@@ -211,12 +212,22 @@ CHANGES = f"{MADE}: a list of changes"
 """How the comment on a table of changes begins."""
 
 
+def require_name(output: object) -> None:
+    """Refuse an output that has no name, such as a connection with a table of it."""
+    a_name(
+        "output",
+        output,
+        "a file, or the address of a table such as postgresql://user@host/database?table=people",
+    )
+
+
 def place_named(output: str | os.PathLike[str], engine: Engine) -> Path | Source:
     """Return the file or the table of a database that a name means; refuse others.
 
     >>> place_named("spark:warehouse.people", None).table
     'warehouse.people'
     """
+    require_name(output)
     text = os.fspath(output)
     if scheme_of(text) in TABLES:
         return locate(text)

@@ -20,7 +20,7 @@ from equipoise.engines.column_types import family
 from equipoise.engines.kinds import DATABASES
 from equipoise.engines.sources import Source, locate
 from equipoise.engines.stores.states import at_snapshot, snapshot_of
-from equipoise.errors import EquipoiseError, InputError
+from equipoise.errors import EquipoiseError, InputError, NoTables
 from equipoise.lake.matching.conversions import Conversion, MeantView
 from equipoise.lake.offers.fingerprints import RowHashes
 from equipoise.lake.repair.ledger import keyed, plain_place, read_ledger
@@ -209,8 +209,12 @@ def _replay_source(
 def _table_of(name: str, snapshots: set[str], lake: Contents) -> Table | None:
     """Find a source by its name, or by its content if it was moved or renamed."""
     inner = name.partition("::")[2] or None
-    same = [t for t in lake.tables if {t.snapshot} == snapshots and t.source.table == inner]
-    return next((t for t in lake.tables if t.name == name), same[0] if same else None)
+    try:
+        tables = lake.tables
+    except NoTables:  # all have gone
+        return None
+    same = [t for t in tables if {t.snapshot} == snapshots and t.source.table == inner]
+    return next((t for t in tables if t.name == name), same[0] if same else None)
 
 
 def _listed_twice(name: str, lines: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -18,12 +18,16 @@ from equipoise.engines.csv.encodings import guess_encoding
 from equipoise.engines.kinds import CONTAINERS, EXTENSIONS, Kind, kind_of
 from equipoise.engines.sources import Source
 from equipoise.engines.stores import states
-from equipoise.errors import EquipoiseError, InputError, MissingDependency, SourceNotFound
+from equipoise.errors import EquipoiseError, InputError, MissingDependency, NoTables, SourceNotFound
+from equipoise.validate import a_name
 
 _KIND_OF_ERROR = re.compile(r": (?:[A-Z]\w+ )+Error: ")
 # Suffixes of write-ahead logs, which hold changes that are not in the database yet.
 _LOGS = {"duckdb": ".wal", "sqlite": "-wal"}
 DELTA_LOG = "_delta_log"
+_PLACES = (
+    "folders, files, globs, or addresses such as postgresql://user@host/database?schema=archive"
+)
 _IN_USE = (
     -1
 )  # date of a file that cannot be opened now; no file has it, so the next run tries again
@@ -45,9 +49,11 @@ def as_places(places: object) -> tuple[str, ...]:
     if isinstance(places, (str, os.PathLike)):
         return (_local(os.fspath(places)),)
     if isinstance(places, Iterable):
-        listed = tuple(_local(os.fspath(place)) for place in places)
+        listed = tuple(places)
+        for place in listed:
+            a_name("places", place, _PLACES)
         if listed:
-            return listed
+            return tuple(_local(os.fspath(place)) for place in listed)
     raise InputError(
         "no places were given; a lake is a folder, a file, a glob, an address, or a list of these."
     )
@@ -65,15 +71,22 @@ def files(places: Sequence[str]) -> dict[str, CatalogEntry]:
     """
     found: dict[str, CatalogEntry] = {}
     folder = root(places)
+    empty: list[NoTables] = []
     below = "" if folder == Path() else str(folder).rstrip(os.sep) + os.sep
     for place in places:
         if scheme_of(place) is not None:
-            entries = [_remote_entry(source) for source in states.tables_at(place)]
+            try:
+                entries = [_remote_entry(source) for source in states.tables_at(place)]
+            except NoTables as error:  # as a folder without tables, unless all places have none
+                empty.append(error)
+                continue
         else:
             named = ((_name(path, folder, below), path, why) for path, why in _paths(place))
             entries = [_entry(name, path, why) for name, path, why in named]
         for entry in entries:
             _require_one(found.setdefault(entry.name, entry), entry)
+    if empty and not found:
+        raise empty[0]
     return dict(sorted(found.items()))
 
 

@@ -67,8 +67,7 @@ class Contents:
         self.__dict__.pop("index", None)
         self.__dict__.pop("tables", None)
         self.last_survey = None
-        self._refresh_first = False
-        return refresh(
+        done = refresh(
             self.index_path,
             self.places,
             engine=lambda: self.engine,
@@ -76,6 +75,8 @@ class Contents:
             progress=self._progress,
             waiting=self._waiting,
         )
+        self._refresh_first = False  # after an error the index may tell of tables that have gone
+        return done
 
     @functools.cached_property
     def index(self) -> Index:
