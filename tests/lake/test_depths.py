@@ -101,6 +101,25 @@ def test_few_rows_of_a_large_table_are_looked_at(monkeypatch):
     assert best.offered.sum() > best.rows.sum() >= 5
 
 
+def test_rows_that_are_too_many_to_be_held_are_chosen_once(monkeypatch):
+    lake_of(0, 5000)
+    plan = planned("people.csv", CELLS)
+    expected, _ = taken(plan, monkeypatch)
+    monkeypatch.setattr(scanner, "_KEPT", dict.fromkeys(scanner._KEPT, 0))
+    chosen = Counter()
+    rows = Routing.rows
+
+    def counted(self, source, request, take, *args, **options):
+        if source.name.endswith("part0.csv"):
+            chosen[tuple(sorted(take.cells().items()))] += 1
+        return rows(self, source, request, take, *args, **options)
+
+    monkeypatch.setattr(Routing, "rows", counted)
+    assert taken(plan, monkeypatch, first=1)[0] == expected
+    assert len(chosen) > 2
+    assert set(chosen.values()) == {1}
+
+
 @pytest.mark.slow
 def test_as_many_bytes_come_from_postgres_as_rows_are_taken():
     sizes = {}

@@ -6,6 +6,7 @@ import re
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from equipoise.engines.base import Engine
@@ -44,6 +45,42 @@ _SAME_TYPE = re.compile(
 
 
 @dataclass
+class RowFiles:
+    """Temporary files of rows, which are removed with this object."""
+
+    _folder: ScratchFolder | None = None
+    _written: int = 0
+
+    def write(self, rows: pa.Table) -> Path:
+        """Write rows to a file of their own."""
+        import pyarrow as pa
+
+        if self._folder is None:
+            self._folder = make_folder()
+            weakref.finalize(self, self._folder.remove)
+        self._written += 1
+        path = self._folder.path / f"{self._written}.arrow"
+        with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, rows.schema) as writer:
+            writer.write_table(rows)
+        return path
+
+
+def map_rows(path: Path) -> pa.Table:
+    """Map the rows of a file into memory."""
+    import pyarrow as pa
+
+    return pa.ipc.open_file(pa.memory_map(str(path))).read_all()
+
+
+def read_rows(path: Path) -> pa.Table:
+    """Read the rows of a file."""
+    import pyarrow as pa
+
+    with pa.OSFile(str(path)) as file:
+        return pa.ipc.open_file(file).read_all()
+
+
+@dataclass
 class TableCopies:
     """Tables as they were read the first time; see :data:`LARGE` for those that are not copied."""
 
@@ -55,7 +92,7 @@ class TableCopies:
     _held: dict[str, bool] = field(default_factory=dict)
     _values: int = 0
     _bytes: int = 0
-    _folder: ScratchFolder | None = None
+    _files: RowFiles = field(default_factory=RowFiles)
 
     def holds(self, candidate: Candidate) -> bool:
         """Whether a table is copied, and not queried where it is: the first ones are that there is room for."""
@@ -90,7 +127,8 @@ class TableCopies:
 
     def keep(self, candidate: Candidate, rows: pa.Table) -> None:
         """Keep all rows of a table, as they were read."""
-        rows = rows if self._bytes + rows.nbytes <= _IN_MEMORY else self._filed(rows)
+        if self._bytes + rows.nbytes > _IN_MEMORY:
+            rows = map_rows(self._files.write(rows))
         self._bytes += rows.nbytes
         self._sources[candidate.name] = replace(
             candidate.table.source, kind="frame", data=rows, paths=(), table=None
@@ -104,15 +142,3 @@ class TableCopies:
         # A query takes longer than hashing the few rows that are chosen of a table.
         engine = MemoryEngine() if source.kind == "frame" and is_plain else self.engine
         return engine.fetch(source, places)
-
-    def _filed(self, rows: pa.Table) -> pa.Table:
-        """Write rows to a temporary file, and map that into memory."""
-        import pyarrow as pa
-
-        if self._folder is None:
-            self._folder = make_folder()
-            weakref.finalize(self, self._folder.remove)
-        path = self._folder.path / f"{len(self._sources)}.arrow"
-        with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, rows.schema) as writer:
-            writer.write_table(rows)
-        return pa.ipc.open_file(pa.memory_map(str(path))).read_all()

@@ -7,6 +7,7 @@ import itertools
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -27,7 +28,7 @@ from equipoise.lake.matching.mapped_table import (
     said_columns,
 )
 from equipoise.lake.matching.restriction import OUTSIDE, Restriction, inside
-from equipoise.lake.offers.copies import TableCopies
+from equipoise.lake.offers.copies import RowFiles, TableCopies, read_rows
 from equipoise.lake.offers.fingerprints import RowHashes, loose_hashes, loosely
 from equipoise.lake.offers.need import EVERY_ROW, Need
 from equipoise.lake.offers.survey import Candidate
@@ -126,6 +127,8 @@ class Reads:
     copies: TableCopies | None = None
     _read: dict[tuple[str, tuple[Axis, ...]], ReadTable] = field(default_factory=dict)
     _counted: dict[tuple[str, tuple[Axis, ...]], _Counted] = field(default_factory=dict)
+    _chosen: dict[tuple[str, tuple[Axis, ...], bytes, bytes], Path] = field(default_factory=dict)
+    _files: RowFiles = field(default_factory=RowFiles)
 
     @functools.cached_property
     def _copies(self) -> TableCopies:
@@ -229,10 +232,18 @@ class Reads:
         return there, failures, outside
 
     def rows(self, candidate: Candidate, need: Need, many: Whole) -> Drawn:
-        """Fetch so many rows of each needed cell of a table, the first in the order of the seed."""
-        take = replace(need.cells, rows=many)
-        asked = _with_missing(need.request)
-        found = self.engine.rows(self._mapped(candidate), asked, take, self.seed, located=True)
+        """Fetch so many rows of each needed cell of a table, the first in the order of the seed.
+
+        They are kept in a file, since choosing them again may take long.
+        """
+        cells = need.cells
+        key = candidate.name, cells.axes, cells.codes.tobytes(), many.tobytes()
+        if key in self._chosen:
+            found = read_rows(self._chosen[key])
+        else:
+            take, asked = replace(cells, rows=many), _with_missing(need.request)
+            found = self.engine.rows(self._mapped(candidate), asked, take, self.seed, located=True)
+            self._chosen[key] = self._files.write(found)
         return self._drawn(candidate.alignment, found, np.repeat(np.arange(len(many)), many))
 
     def _drawn(self, alignment: Alignment, found: pa.Table, cells: Whole) -> Drawn:
