@@ -27,7 +27,7 @@ demo: $(VENV)/.installed ## Repair a biased table with real rows of an embedded 
 
 test: $(VENV)/.installed ## Run every test and every example in the docs (ARGS="-k table" to choose)
 	$(BIN)/pytest -n auto -m "not spark" --durations=10 $(ARGS)
-	$(BIN)/pytest -q -m spark $(ARGS) || test $$? = 5  # 5: ARGS chose none of them
+	$(BIN)/pytest -q -m spark --durations=10 $(or $(ARGS),tests docs) || test $$? = 5  # 5: ARGS chose none of them
 
 quick: $(VENV)/.installed ## Run the tests that are not marked slow: five sixths of them, in three minutes
 	$(BIN)/pytest -n auto --dist loadscope -m "not slow and not spark" --durations=10 $(ARGS)

@@ -6,7 +6,9 @@ import pytest
 from hypothesis import settings
 
 settings.register_profile("dev", deadline=None)
-settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
+settings.register_profile(
+    "ci", deadline=None, derandomize=True, print_blob=True, max_examples=40
+)  # elsewhere there are 100, other ones in each run
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
 
 

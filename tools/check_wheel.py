@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import importlib.metadata
+import os
 import re
 import shutil
 import subprocess
@@ -26,7 +27,9 @@ import time
 import venv
 import zipfile
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from email.parser import Parser
+from functools import partial
 from pathlib import Path
 
 from packaging.requirements import Requirement
@@ -60,16 +63,20 @@ def main(argv: Sequence[str] | None = None) -> int:
         if _sha256(rebuilt) != _sha256(wheel):
             raise SystemExit(f"{sdist.name} does not build the same {wheel.name} as the checkout.")
         print(f"{wheel.name}: the checkout and {sdist.name} build the same file", flush=True)
-        for extra in () if asked.build else asked.only:
-            started = time.monotonic()
-            python, packages = install(wheel, extra, scratch)
-            probe(python, extra, scratch)
-            print(
-                f"{extra}: works with {packages} packages ({time.monotonic() - started:.0f} s)",
-                flush=True,
-            )
-            shutil.rmtree(scratch / extra)
+        if not asked.build:
+            with ThreadPoolExecutor(os.cpu_count()) as pool:
+                for line in pool.map(partial(use, wheel, scratch=scratch), asked.only):
+                    print(line, flush=True)
     return 0
+
+
+def use(wheel: Path, extra: str, scratch: Path) -> str:
+    """Install the wheel with an extra, do there what the extra is for, and say so."""
+    started = time.monotonic()
+    python, packages = install(wheel, extra, scratch)
+    probe(python, extra, scratch)
+    shutil.rmtree(scratch / extra)
+    return f"{extra}: works with {packages} packages ({time.monotonic() - started:.0f} s)"
 
 
 def build(source: Path, dist: Path) -> tuple[Path, Path]:

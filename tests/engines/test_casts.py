@@ -189,11 +189,12 @@ def rewritten(read, write):
 
 
 @pytest.mark.slow
-def test_dates_of_all_formats_are_rewritten_as_in_duckdb(other):
-    """Every format is read, and every one is written."""
+def test_dates_of_all_formats_are_rewritten_as_in_duckdb(other, request):
+    """Every format is read, and every one is written, by Spark every second: it compiles each."""
     dates = [((2021, 2, 28), 0, 0, 0, True), ((1999, 12, 31), 23, 59, 7, False)]
     dates += [((2020, 2, 29), 12, 5, 50, True), ((68, 2, 30), 13, 7, 0, False)]
     pairs = list(zip(itertools.cycle(FORMS), OUTPUTS, strict=False))
+    pairs = pairs[:: 2 if "spark" in request.node.keywords else 1]
     assert {read for read, _ in pairs} == set(FORMS)
     for some in (pairs[i : i + 60] for i in range(0, len(pairs), 60)):
         texts = [written(moment, read) for moment in dates for read, _ in some]

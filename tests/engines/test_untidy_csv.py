@@ -202,6 +202,7 @@ def test_a_bare_null_of_dumps_is_missing_and_text_in_quotes_is_text(engine, put)
 
 
 @pytest.mark.slow
+@settings(max_examples=25)
 @given(values=st.lists(st.none() | st.sampled_from(["\\N", "N", "x"]), min_size=1, max_size=6))
 @pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".tsv"])
 def test_the_text_is_written_such_that_it_is_read_again(tmp_path_factory, ending, values):

@@ -56,28 +56,28 @@ def test_a_group_no_repair_can_reach_is_refused_before_training(min_group):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("sample", [20, [10, 30]])
-def test_the_advice_works(sample):
+@pytest.mark.parametrize(("sample", "is_tried"), [(20, True), ([10, 30], False)])
+def test_the_advice_works(sample, is_tried):
     table = with_a_small_group()
     message = refused(table, sample=sample)
     (advised,) = re.findall(r"with `min_group=(\d+)`", message)
     (most,) = re.findall(r"has up to (\d+) rows there", message)
     assert int(advised) == int(most) + 1
-    done = tried(table, sample=sample, models="logistic", min_group=int(advised))
-    (study,) = done.studies
-    assert all(made["failures"] == 0 for made in study["tables"])
     assert "at all" in refused(table, sample=sample, min_group=int(most))
+    if is_tried:  # planning for each of the samples takes half a minute
+        done = tried(table, sample=sample, models="logistic", min_group=int(advised))
+        (study,) = done.studies
+        assert all(made["failures"] == 0 for made in study["tables"])
 
 
 @pytest.mark.slow
 def test_a_larger_least_size_than_advised_works_too():
     """Plans may add rows to any cell of a group that is not judged; those without rows are avoided."""
-    for min_group in (20, 100):
-        done = tried(with_a_small_group(), models="logistic", min_group=min_group, repeats=3)
-        made = {t["version"]: t for t in done.studies[0]["tables"]}
-        for version in ("p", "n"):
-            assert made[version]["failures"] == 0
-            assert made[version]["ub"][0] < made["u"]["ub"][0]
+    done = tried(with_a_small_group(), models="logistic", min_group=100)
+    made = {t["version"]: t for t in done.studies[0]["tables"]}
+    for version in ("p", "n"):
+        assert made[version]["failures"] == 0
+        assert made[version]["ub"][0] < made["u"]["ub"][0]
 
 
 def test_advice_that_would_not_work_is_not_given():

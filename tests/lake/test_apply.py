@@ -654,7 +654,7 @@ BITS = st.tuples(
 
 
 @pytest.mark.slow
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 @pytest.mark.parametrize("name", list(ENGINES))
 def test_after_is_before_and_what_was_added_less_what_was_deleted(tmp_path_factory, name, data):

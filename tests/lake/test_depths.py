@@ -59,8 +59,7 @@ def taken(plan, monkeypatch, *, first=None, **limits):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("first", [1, 20])
-@pytest.mark.parametrize("ids", [60, 5000])
+@pytest.mark.parametrize(("first", "ids"), [(1, 60), (20, 5000)])
 @pytest.mark.parametrize(
     "limits",
     [

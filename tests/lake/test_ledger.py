@@ -132,19 +132,18 @@ TAMPERED = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", TAMPERED)
-@pytest.mark.parametrize("value", ["another", "none"])
-def test_a_ledger_that_was_tampered_with_is_found(name, value):
+def test_a_ledger_that_was_tampered_with_is_found():
     taken()
-    lines = ledger()
-    place = next(i for i, line in enumerate(lines) if line["source"] == "a.csv")
-    lines[place][name] = TAMPERED[name] if value == "another" else None
     schema = pq.read_schema("out.csv.ledger.parquet")
-    pq.write_table(pa.Table.from_pylist(lines, schema), "l.parquet")
-    done = replayed("l.parquet", repaired="out.csv")
-    assert done.exit_code == 1
-    assert done.problems
-    assert json.loads(done.to_json())["ok"] is False
+    for name, value in [*TAMPERED.items(), *((name, None) for name in TAMPERED)]:
+        lines = ledger()
+        place = next(i for i, line in enumerate(lines) if line["source"] == "a.csv")
+        lines[place][name] = value
+        pq.write_table(pa.Table.from_pylist(lines, schema), "l.parquet")
+        done = replayed("l.parquet", repaired="out.csv")
+        assert done.exit_code == 1, (name, value)
+        assert done.problems
+        assert json.loads(done.to_json())["ok"] is False
 
 
 @pytest.mark.slow

@@ -88,8 +88,14 @@ def _here(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("output", ["out.csv", "out.parquet"])
-@pytest.mark.parametrize("kind", SOURCES)
+@pytest.mark.parametrize(
+    ("kind", "output"),
+    [
+        *((kind, "out.csv") for kind in SOURCES),
+        ("long.csv", "out.parquet"),
+        ("book.xlsx", "out.parquet"),
+    ],
+)
 def test_rows_of_any_file_are_taken_verified_and_replayed(kind, output):
     SOURCES[kind](Path("lake", kind))
     done = eq.repair(

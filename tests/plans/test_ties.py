@@ -61,7 +61,7 @@ def value_of(rows, have, objective):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("objective", ["cost", "rows", "additions", "groups"])
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(
     have=TABLES,
     tolerance=st.sampled_from([0.2, 0.34, 0.5]),

@@ -421,7 +421,7 @@ def same(room, told, other):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "more",
-    [{"tolerance": 0.1}, {"move": ["sex=Female, hired=yes +3"]}, {"tolerance": 0.1, "budget": 5}],
+    [{"move": ["sex=Female, hired=yes +3"]}, {"tolerance": 0.1, "budget": 5}],
 )
 def test_the_repair_that_can_be_typed_is_that_of_the_room(
     client, explorer, tmp_path, monkeypatch, capsys, more
@@ -601,10 +601,10 @@ def test_the_text_of_a_problem_is_text(text):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_no_call_is_an_error_of_the_explorer(explorer):
-    """Some hundred calls made up from the document; the benchmark makes thousands."""
+    """A hundred calls made up from the document; the benchmark makes thousands."""
     sys.path.insert(0, "tools")
     from calling import call
 
-    found = call(explorer.address, explorer.tokens[0], calls=300)
-    assert found.calls >= 300
+    found = call(explorer.address, explorer.tokens[0], calls=100)
+    assert found.calls >= 100
     assert not found.problems, "\n".join(found.problems[:5])
