@@ -26,11 +26,12 @@ pytestmark = pytest.mark.spark
 ROWS = 120
 ASKED = {"sensitive_features": ["sex"], "label": "hired"}
 REQUEST = CountRequest(sensitive=("sex",), label="hired")
+MARK = f"equipoise-fault-{os.getpid()}-"
 SLOW = (
-    "SELECT number, CASE WHEN reflect('java.lang.Thread', 'sleep', CAST(40 AS BIGINT)) = 'x' THEN 'z' "
-    "ELSE sex END AS sex, hired FROM input"
+    f"SELECT number, CASE WHEN number % 10 = 0 AND reflect('java.io.File', 'createTempFile', '{MARK}', '') = 'x' "
+    "OR reflect('java.lang.Thread', 'sleep', CAST(40 AS BIGINT)) = 'x' THEN 'z' ELSE sex END AS sex, hired FROM input"
 )
-"""Takes 40 milliseconds for each row."""
+"""Takes 40 milliseconds for each row, and leaves a temporary file for every tenth: it tells that the query runs."""
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +44,7 @@ def session():
     )
     yield session
     session.sql("DROP SCHEMA faults CASCADE")
+    drop_marks()
 
 
 def workers_of(session) -> list[int]:
@@ -59,8 +61,18 @@ def workers_of(session) -> list[int]:
     return found
 
 
+def marks() -> list[Path]:
+    """Find the temporary files that the workers made: Java puts them into /tmp, whatever TMPDIR says."""
+    return list(Path("/tmp").glob(f"{MARK}*"))
+
+
+def drop_marks() -> None:
+    for path in marks():
+        path.unlink()
+
+
 class Ending:
-    """End workers, in a thread, while a query of ours runs: once, or as often as there are some."""
+    """End workers, in a thread, while a slow query of ours runs: once, or as often as there are some."""
 
     def __init__(self, session, *, again: bool = False) -> None:
         self.ended = 0
@@ -68,36 +80,33 @@ class Ending:
         self._thread = threading.Thread(target=self._work)
 
     def __enter__(self):
+        drop_marks()
         self._thread.start()
         return self
 
     def __exit__(self, *_):
         self._is_over = True
         self._thread.join()
+        drop_marks()
 
     def _work(self) -> None:
-        tracker = self._session.sparkContext.statusTracker()
         while not self._is_over:
-            time.sleep(0.1)
-            running = [tracker.getStageInfo(i) for i in tracker.getActiveStageIds()]
-            if not any(stage and stage.numActiveTasks for stage in running):
+            time.sleep(0.05)
+            if not marks():
                 continue
-            time.sleep(0.3)
             for pid in workers_of(self._session):
                 os.kill(pid, signal.SIGKILL)
                 self.ended += 1
+            drop_marks()
             if self.ended and not self._again:
                 return
 
 
 def test_workers_that_end_while_rows_are_counted(session):
     expected = eq.count("spark:faults.people", **ASKED)
-    for _ in range(3):  # Spark may tell of its tasks when they are done already
-        with Ending(session) as ending:
-            assert eq.count("spark:faults.people", **ASKED, sql=SLOW) == expected
-        if ending.ended:
-            return
-    pytest.fail("no worker ended while rows were counted")
+    with Ending(session) as ending:
+        assert eq.count("spark:faults.people", **ASKED, sql=SLOW) == expected
+    assert ending.ended > 0
 
 
 def made(session, name: str) -> int:
@@ -199,8 +208,10 @@ def test_a_table_that_cannot_be_dropped_is_named(error):
 
 
 def test_jobs_that_somebody_cancels(session):
+    drop_marks()
+
     def cancel() -> None:
-        while not session.sparkContext.statusTracker().getActiveStageIds():
+        while not marks():
             time.sleep(0.05)
         session.sparkContext.cancelAllJobs()
 
@@ -214,7 +225,7 @@ def test_jobs_that_somebody_cancels(session):
 
 
 STOPPED = """
-import threading, time, warnings
+import glob, threading, time, warnings
 warnings.simplefilter("ignore")
 from pyspark.sql import SparkSession
 session = (
@@ -223,10 +234,10 @@ session = (
 )
 session.sparkContext.setLogLevel("OFF")
 import equipoise as eq
-rows = session.sql("SELECT IF(id % 2 = 0, 'w', 'm') AS sex, 'yes' AS hired, 1 AS number FROM range(200)")
+rows = session.sql("SELECT IF(id % 2 = 0, 'w', 'm') AS sex, 'yes' AS hired, id AS number FROM range(200)")
 
 def stop():
-    while not session.sparkContext.statusTracker().getActiveStageIds():
+    while not glob.glob("/tmp/MARK*"):
         time.sleep(0.05)
     session.sparkContext._jsc.stop()
 
@@ -240,7 +251,8 @@ for query in (SLOW, None):
 
 
 def test_a_session_that_somebody_stops():
-    script = STOPPED.replace("SLOW", repr(SLOW))
+    drop_marks()
+    script = STOPPED.replace("SLOW", repr(SLOW)).replace("MARK", MARK)
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=True
     )
