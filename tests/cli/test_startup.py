@@ -64,8 +64,9 @@ def test_pandas_is_still_there_for_who_asks():
 import sys
 from equipoise.cli import startup
 startup.begin_program()
-startup.spare_pandas()
 import pyarrow as pa
+import importlib.resources
+assert importlib.resources.files("pyarrow").joinpath("__init__.py").is_file()
 pa.array(["a"]).to_numpy(zero_copy_only=False)
 assert "pandas" not in sys.modules
 assert pa.table({"a": [1, 2]}).to_pandas()["a"].tolist() == [1, 2]
@@ -77,8 +78,7 @@ assert pa.table(pd.DataFrame({"a": [3]})).to_pydict() == {"a": [3]}
 
 def test_where_other_code_runs_pyarrow_knows_pandas():
     program = """
-from equipoise.cli import startup
-startup.spare_pandas()
+import equipoise.cli.app
 import pyarrow as pa
 pa.array([1])
 import sys
@@ -91,7 +91,6 @@ def test_nanoseconds_need_no_pandas():
     program = """
 from equipoise.cli import startup
 startup.begin_program()
-startup.spare_pandas()
 import pyarrow as pa
 from equipoise.counts import Counts
 moments = pa.array([1_500_000_001, 0], pa.timestamp("ns"))
@@ -104,3 +103,30 @@ print(*counts.axes[0].values, sep="|")
         [sys.executable, "-c", program], check=True, capture_output=True, text=True
     )
     assert done.stdout == "1970-01-01 00:00:00|1970-01-01 00:00:01.500000001\n"
+
+
+def test_a_search_loads_no_pyarrow(tmp_path):
+    (tmp_path / "lake").mkdir()
+    for name in ("query.csv", "lake/staff.csv"):
+        (tmp_path / name).write_text(f"sex,hired,file\nw,yes,{name}\nm,no,{name}\n")
+    program = """
+import sys
+from equipoise.cli import startup
+from equipoise.cli.app import run
+startup.begin_program()
+sys.argv = ["equipoise", "lake", "search", "query.csv", "lake"]
+assert run() == 0
+print("pyarrow" in sys.modules)
+"""
+    ends = [
+        subprocess.run(
+            [sys.executable, "-c", program],
+            check=True,
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+        ).stdout.split()
+        for _ in range(2)  # the first run indexes the lake
+    ]
+    assert "staff.csv" in ends[1]
+    assert [end[-1] for end in ends] == ["True", "False"]

@@ -15,7 +15,6 @@ from typing import Any
 import click
 
 from equipoise.atomic import write_text
-from equipoise.cli import startup
 from equipoise.cli.flags import with_flags
 from equipoise.plain import terminal_width, width_of
 from equipoise.progress import Reporter, silent
@@ -91,7 +90,6 @@ def say(sentence: str, *, quiet: bool = False) -> None:
 @contextlib.contextmanager
 def progress(*, quiet: bool) -> Iterator[Reporter]:
     """Show progress: a bar on a terminal, a line every ten seconds otherwise."""
-    startup.spare_pandas()  # all long work is about tables
     if quiet:
         yield silent
         return

@@ -15,8 +15,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import pyarrow as pa
-
 from equipoise.counts.skipped import NOTHING, SHOWN, Skipped
 from equipoise.engines.csv.dialects import CsvDialect, csv_dialect
 from equipoise.engines.csv.encodings import not_encoded, open_bytes
@@ -36,6 +34,7 @@ def copy_records(
     path: FilePath, dialect: CsvDialect, target: Path, *, name: str, lenient: bool
 ) -> Skipped:
     """Copy the rows of a CSV file; broken lines are skipped if lenient, and otherwise refused."""
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
     schema = pa.schema([(column, pa.string()) for column in dialect.columns])

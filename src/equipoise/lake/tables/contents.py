@@ -15,7 +15,15 @@ from equipoise.engines.profiling import Profile
 from equipoise.errors import InputError
 from equipoise.lake.tables import catalog
 from equipoise.lake.tables.conditions import FILE_NAME
-from equipoise.lake.tables.index import Index, Refreshed, Table, Workers, refresh, sweep
+from equipoise.lake.tables.index import (
+    Index,
+    Refreshed,
+    Table,
+    Workers,
+    open_current,
+    refresh,
+    sweep,
+)
 from equipoise.options.search import ProfiledBy
 from equipoise.progress import Reporter, silent
 from equipoise.scratch import cache_folder
@@ -82,6 +90,10 @@ class Contents:
     def index(self) -> Index:
         """The index of the tables, brought up to date when it is first used."""
         if self._refresh_first or not self.index_path.exists():
+            current = open_current(self.index_path, self.places, self._progress)
+            if current is not None:
+                self._refresh_first = False
+                return current[0]
             self.refresh()
         else:
             sweep(self.index_path)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from equipoise.lake.tables.index._lookup import Workers
 from equipoise.lake.tables.index._reader import Index
 from equipoise.lake.tables.index._records import Table, records_of, table_id
-from equipoise.lake.tables.index._update import Refreshed, load, refresh
+from equipoise.lake.tables.index._update import Refreshed, load, open_current, refresh
 from equipoise.lake.tables.index._working_copy import sweep
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "Table",
     "Workers",
     "load",
+    "open_current",
     "records_of",
     "refresh",
     "sweep",

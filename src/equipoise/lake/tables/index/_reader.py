@@ -14,7 +14,7 @@ from equipoise.engines.profiling import Profile
 from equipoise.errors import InputError
 from equipoise.lake.tables.index import _records
 from equipoise.lake.tables.index._records import Table
-from equipoise.lake.tables.index._segments import open_index, reason_of
+from equipoise.lake.tables.index._segments import OpenIndex, open_index, reason_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 class Index:
     """Reader of an index; :func:`refresh` writes it."""
 
-    def __init__(self, path: Path, places: Sequence[str]) -> None:
+    def __init__(self, path: Path, places: Sequence[str], opened: OpenIndex | None = None) -> None:
         self._path, self._places = path, tuple(places)
         with self._explained():
-            self._connection = open_index(path).connection
+            self._connection = (opened or open_index(path)).connection
 
     def close(self) -> None:
         """Close the file."""

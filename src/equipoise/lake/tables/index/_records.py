@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 FORMAT = 4
 """Version of the file format; an index of another version is built again."""
+
+_FEW = 20
+"""Number of tables whose profiles are read sooner without loading Arrow than with it."""
 
 TABLES = """(
     id BIGINT, name VARCHAR, file VARCHAR, inner_name VARCHAR, kind VARCHAR, encoding VARCHAR,
@@ -153,18 +156,21 @@ def read_tables(
 
 def read_profiles(connection: duckdb.DuckDBPyConnection, chosen: Chosen) -> dict[int, Profile]:
     where, given = chosen
-    # Through Arrow, since DuckDB itself makes lists of Python objects slowly.
     found = connection.sql(
         'SELECT id, name, type, nulls, "distinct", "values", counts, sketch, "numeric", quantiles, '
         f"sample FROM columns WHERE {where} ORDER BY id, place",
         params=given,
-    ).to_arrow_table()
+    )
     known = connection.execute(
         f"SELECT id, rows, skipped, first_skipped FROM tables WHERE {where}", given
     ).fetchall()
     rows = {number: (n, Skipped(lines, tuple(first))) for number, n, lines, first in known}
     columns: dict[int, list[ColumnProfile]] = {number: [] for number in rows}
-    lines = zip(*(column.to_pylist() for column in found.columns), strict=True)
+    lines: Iterable[tuple[Any, ...]]
+    if len(rows) <= _FEW:
+        lines = found.fetchall()
+    else:  # Through Arrow, which takes time to load, but makes lists of Python objects faster.
+        lines = zip(*(c.to_pylist() for c in found.to_arrow_table().columns), strict=True)
     for number, name, kind, nulls, distinct, keys, counts, sketch, numeric, cuts, sample in lines:
         column = ColumnProfile(
             name=name,

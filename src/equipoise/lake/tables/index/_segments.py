@@ -89,6 +89,7 @@ def connect(path: Path, **settings: Any) -> duckdb.DuckDBPyConnection:
     own: dict[str, Any] = {
         "temp_directory": f"{path}.tmp",
         "index_scan_max_count": _LOOKED_UP,
+        "dynamic_or_filter_threshold": 0,  # else it decompresses lists row by row, which is slower
         "autoinstall_known_extensions": False,
         "autoload_known_extensions": False,
     }

@@ -25,6 +25,7 @@ from equipoise.lake.tables.index._lookup import (
     look_there,
     new_profiles,
 )
+from equipoise.lake.tables.index._reader import Index
 from equipoise.lake.tables.index._records import records_of
 from equipoise.lake.tables.index._segments import (
     Fresh,
@@ -93,10 +94,10 @@ def refresh(
     is something to profile. With ``workers``, they look at the files, and this process writes what they
     found into the index. ``waiting`` is called once if another run holds the lock.
     """
-    progress("looking for tables", 0)
-    unchanged = _unchanged(path, places)
-    if unchanged is not None:
-        return Refreshed(0, 0, 0, unchanged)
+    current = open_current(path, places, progress)
+    if current is not None:
+        current[0].close()
+        return Refreshed(0, 0, 0, current[1])
     before = written(path)
     found = _files(path, places)
     if not _is_stale(path, found):
@@ -154,16 +155,25 @@ def _files(path: Path, places: Sequence[str]) -> dict[str, CatalogEntry]:
     return found
 
 
-def _unchanged(path: Path, places: Sequence[str]) -> int | None:
-    """Return the number of files if all are as the index knows them; None if that is not certain."""
+def open_current(
+    path: Path, places: Sequence[str], progress: Reporter = silent
+) -> tuple[Index, int] | None:
+    """Open an index if all files are as it knows them, and return their number with it.
+
+    If that is not certain, there is None.
+    """
+    progress("looking for tables", 0)
     if not path.exists() or working_file(path).exists():
         return None
     stamps = quick_stamps(places, path)
     if stamps is None:
         return None
-    with contextlib.suppress(duckdb.Error), contextlib.closing(open_index(path)) as opened:
+    with contextlib.suppress(duckdb.Error), contextlib.ExitStack() as stack:
+        opened = stack.enter_context(contextlib.closing(open_index(path)))
         ((state,),) = opened.connection.execute("SELECT state FROM about").fetchall()
-        return len(stamps) if state == digest_of(stamps) else None
+        if state == digest_of(stamps):
+            stack.pop_all()
+            return Index(path, places, opened), len(stamps)
     return None
 
 
