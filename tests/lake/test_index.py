@@ -451,6 +451,10 @@ def spoilt_cut():
     PATH.write_bytes(PATH.read_bytes()[: PATH.stat().st_size // 2])
 
 
+def spoilt_end():
+    PATH.write_bytes(PATH.read_bytes()[:-1])
+
+
 def spoilt_inside():
     raw = bytearray(PATH.read_bytes())
     raw[12_288:] = os.urandom(len(raw) - 12_288)  # behind the three headers
@@ -470,7 +474,7 @@ def other_tables():
 
 @pytest.mark.parametrize(
     "spoil",
-    [spoilt_text, spoilt_empty, spoilt_cut, spoilt_inside, other_format, other_tables],
+    [spoilt_text, spoilt_empty, spoilt_cut, spoilt_end, spoilt_inside, other_format, other_tables],
 )
 @pytest.mark.parametrize("where", ["index.duckdb", "index.duckdb.new"])
 def test_an_index_that_cannot_be_used_is_made_anew(spoil, where):

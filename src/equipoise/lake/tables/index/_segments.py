@@ -50,6 +50,9 @@ _AT_ONCE = 50_000_000
 _LOOKED_UP = 100_000
 """Number of columns up to which those of some tables are looked up; by default DuckDB reads all sooner."""
 
+_HEADERS = 3 * 4096
+"""Number of bytes of a DuckDB file that come before its first block."""
+
 _MOST_DELTAS = 8
 _TRIES = 5
 
@@ -149,7 +152,7 @@ def _require_whole(connection: duckdb.DuckDBPyConnection, segments: Sequence[Seg
     ).fetchall()
     blocks = dict(sizes)
     for i, segment in enumerate(segments):
-        if segment.path.stat().st_size < blocks[f"s{i}"]:
+        if segment.path.stat().st_size < _HEADERS + blocks[f"s{i}"]:
             raise duckdb.IOException(f"{segment.path.name} is not whole")
 
 
