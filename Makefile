@@ -15,7 +15,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test quick check wheel dist oldest site notebooks bench lock format clean docs figures pictures evaluation
+.PHONY: help setup demo test most spark quick check wheel dist oldest site notebooks bench lock format clean docs figures pictures evaluation
 
 help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -25,9 +25,21 @@ setup: $(VENV)/.installed ## Make the development environment in .venv, all pack
 demo: $(VENV)/.installed ## Repair a biased table with real rows of an embedded lake, end to end; writes to demo/
 	@$(BIN)/equipoise demo --output demo/ $(ARGS)
 
-test: $(VENV)/.installed ## Run every test and every example in the docs (ARGS="-k table" to choose)
+test: most spark ## Run every test and every example in the docs (ARGS="-k table" to choose)
+
+most: $(VENV)/.installed ## Run the tests that need no Spark
 	$(BIN)/pytest -n auto -m "not spark" --durations=10 $(ARGS)
+
+spark: $(VENV)/.installed ## Run the tests that need Spark, one after the other on one cluster
 	$(BIN)/pytest -q -m spark --durations=10 $(or $(ARGS),tests docs) || test $$? = 5  # 5: ARGS chose none of them
+
+# `make --jobs 2 test check` checks while Spark's tests run, since these alone leave cores idle, and does
+# not run again what the tests before them have run.
+ifneq ($(filter test,$(MAKECMDGOALS)),)
+spark check wheel: | most
+else
+EXAMPLES := $(BIN)/pytest -q -m "not spark" tests/test_repository.py $(wildcard README.md docs)
+endif
 
 quick: $(VENV)/.installed ## Run the tests that are not marked slow: five sixths of them, in three minutes
 	$(BIN)/pytest -n auto --dist loadscope -m "not slow and not spark" --durations=10 $(ARGS)
@@ -37,7 +49,7 @@ check: $(VENV)/.installed ## Lint, formatting, types, import layers, the docs' e
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
-	$(BIN)/pytest -q -m "not spark" tests/test_repository.py $(wildcard README.md docs)
+	$(EXAMPLES)
 	$(BIN)/python tools/build_site.py
 
 wheel: $(VENV)/.installed ## Install the built wheel alone and with each extra, in empty environments, and use it there
