@@ -24,7 +24,7 @@ from revisions import source_at
 from timing import in_fresh_process, interleaved
 
 ROWS, CHOSEN = 10_000_000, 10_000
-REPEATS, ROUNDS = 7, 5
+REPEATS, ROUNDS = 7, 10
 REVISION = "51d3958"  # the last one with one engine, that of files
 SETS = ("A2", "A4")
 
@@ -50,8 +50,8 @@ def section() -> Section:
     how = (
         f"Adult resampled to {ROWS:,} rows. Medians of {REPEATS} interleaved repeats in one process; × is "
         f"the ratio of medians. {CHOSEN:,} rows are chosen by the key of the table. For DuckDB the code "
-        f"before is revision {REVISION}, and both run in turn in {ROUNDS} processes each. PostgreSQL 18 "
-        "has its default settings, and Spark two workers with one core each."
+        f"before is revision {REVISION}; each of both runs in {ROUNDS} processes, first and second in turn. "
+        "PostgreSQL 18 has its default settings, and Spark two workers with one core each."
     )
     return Section("Engines", [how, table], bars)
 
@@ -157,8 +157,9 @@ def _beside_before(here: Path) -> dict[str, list[float]]:
     with ExitStack() as stack:
         before = source_at(REVISION, stack)
         sources = {"now": None} | ({} if before is None else {"before": before})
-        for _ in range(ROUNDS):
-            for when, path in sources.items():
+        for i in range(ROUNDS):
+            order = list(sources.items())
+            for when, path in order if i % 2 else reversed(order):
                 environment = dict(os.environ) | ({} if path is None else {"PYTHONPATH": str(path)})
                 command = [sys.executable, str(here), case]
                 done = subprocess.run(
