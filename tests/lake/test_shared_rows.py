@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from equipoise.lake.cover import shared_rows
 from equipoise.lake.cover.shared_rows import Shared, cheapest_tables
 from equipoise.lake.offers import duplicates
 from equipoise.lake.offers.duplicates import Known, alike_rows
@@ -124,15 +125,15 @@ def test_the_choice_is_the_cheapest_of_all(case):
     assert choice.bound == pytest.approx(wanted, abs=1e-6)
     inside = np.isin(shared.table, choice.tables)
     few = Shared(
-        table=shared.table[inside], cell=shared.cell[inside], alike=renumbered(shared, inside)
+        table=shared.table[inside], cell=shared.cell[inside], alike=renumbered(shared.alike, inside)
     )
     assert least(few, need, table_cost, row_cost) == pytest.approx(wanted, abs=1e-6)
     assert independent(choice.rows.tolist(), shared.alike)
 
 
-def renumbered(shared, inside):
+def renumbered(alike, inside):
     place = np.cumsum(inside) - 1
-    return place[shared.alike[inside[shared.alike].all(axis=1)]].reshape(-1, 2)
+    return place[alike[inside[alike].all(axis=1)]].reshape(-1, 2)
 
 
 def test_a_table_with_few_columns_is_left_where_it_would_shut_out_many():
@@ -145,3 +146,36 @@ def test_a_table_with_few_columns_is_left_where_it_would_shut_out_many():
     )
     assert (choice.tables, choice.rows.tolist()) == ([0], [0, 1])
     assert choice.bound == pytest.approx(5)
+
+
+def test_what_the_relaxation_halves_is_searched_as_a_whole():
+    # Three rows of three cells, of which one can be taken, and a table with rows of all cells.
+    shared = Shared(
+        table=np.array([0, 1, 2, 3, 3, 3]),
+        cell=np.array([0, 1, 2, 0, 1, 2]),
+        alike=np.array([[0, 1], [0, 2], [1, 2]]),
+    )
+    cost = np.array([1.0, 1.0, 1.0, 10.0])
+    choice = cheapest_tables(shared, np.ones(3, np.int64), cost, np.zeros(4), time_limit=30)
+    assert choice.tables == [3]
+    assert choice.bound == pytest.approx(10)
+
+
+def test_a_choice_among_many_tables_is_close_to_the_cheapest(monkeypatch):
+    random = np.random.default_rng(5)
+    table = np.sort(random.integers(0, 60, 900))
+    person = random.integers(0, 500, 900)
+    pairs = [(i, j) for i, j in itertools.combinations(range(900), 2) if person[i] == person[j]]
+    alike = np.array([(i, j) for i, j in pairs if 0 < table[j] - table[i] < 20])
+    need, row_cost = np.full(4, 70), random.uniform(0, 1, 60)
+    table_cost = random.uniform(1, 9, 60)
+
+    def bound(inside):
+        few = Shared(table=table[inside], cell=person[inside] % 4, alike=renumbered(alike, inside))
+        return cheapest_tables(few, need, table_cost, row_cost, time_limit=30)
+
+    choice = bound(np.ones(900, bool))
+    monkeypatch.setattr(shared_rows, "_GAP", 0.0)
+    exact = bound(np.ones(900, bool)).bound
+    assert choice.bound <= exact * (1 + 1e-9)
+    assert exact <= bound(np.isin(table, choice.tables)).bound <= choice.bound * 1.002
