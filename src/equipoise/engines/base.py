@@ -1,4 +1,4 @@
-"""The interface of engines: twelve verbs over tables, and checks that all engines share."""
+"""The interface of engines: verbs over tables, and checks that all engines share."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 
 class MemoryEngine:
-    """Twelve verbs over tables held in memory, for tests and small tables."""
+    """The verbs over tables held in memory, for tests and small tables."""
 
     name: ClassVar[str] = "memory"
     reads: ClassVar[Mapping[str, str]] = {

@@ -1,4 +1,4 @@
-"""The twelve verbs over DuckDB."""
+"""The verbs over DuckDB."""
 
 from __future__ import annotations
 
