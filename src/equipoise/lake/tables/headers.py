@@ -20,6 +20,7 @@ def words(header: str) -> tuple[str, ...]:
     return tuple(re.findall(r"[^\W\d_]+|\d+", apart.casefold()))
 
 
+@functools.lru_cache(maxsize=100_000)
 def is_opaque(header: str) -> bool:
     """Whether a header says nothing: a letter or placeholder, with or without a number.
 
