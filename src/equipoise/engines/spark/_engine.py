@@ -139,10 +139,10 @@ class SparkEngine(Database):
         """Profile the columns of a table; refuse a key that is not one."""
         with self._opened(source) as (table, columns):
             self._refuse_wrong_key(source, table, columns)
-            names = ", ".join(_shown(column) for column in columns)
-            session = self._session_of(source)
-            ship_package(session)
-            frame = session.sql(f"SELECT {names} FROM {table} AS input")
+            # Spark cannot send columns to workers by names that have points or backticks.
+            shown = ", ".join(f"{_shown(column)} AS c{i}" for i, column in enumerate(columns))
+            ship_package(session := self._session_of(source))
+            frame = session.sql(f"SELECT {shown} FROM {table} AS input")
             return profile_frame(frame, [(c.name, c.type) for c in columns])
 
     def spread(self, work: Callable[[P], R], pieces: Sequence[P], title: str) -> list[R]:
@@ -430,8 +430,8 @@ def _shown(column: Column) -> str:
     name = DIALECT.identifier(column.name)
     kind = family(column.type)
     if kind in ("date", "timestamp", "instant"):
-        return f"{DIALECT.text(name, column.type)} AS {name}"
-    return f"CAST({name} AS STRING) AS {name}" if kind == "other" else name
+        return DIALECT.text(name, column.type)
+    return f"CAST({name} AS STRING)" if kind == "other" else name
 
 
 def _quoted(text: str) -> str:
