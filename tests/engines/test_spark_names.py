@@ -88,3 +88,15 @@ def test_tables_that_do_not_exist_yet_are_compared_by_full_names(one, other, sam
 def test_a_place_without_tables(place, said):
     with pytest.raises(EquipoiseError, match=said):
         tables_at(place)
+
+
+def test_a_session_that_the_user_has_stopped_is_not_used_again(monkeypatch):
+    from equipoise.engines.spark import SparkEngine, _engine
+
+    sessions = [SimpleNamespace(_sc=SimpleNamespace(_jsc="a JVM")) for _ in range(2)]
+    found = iter(sessions)
+    monkeypatch.setattr(_engine, "find_session", lambda: next(found))
+    engine = SparkEngine()
+    assert engine.session is engine.session is sessions[0]
+    sessions[0]._sc._jsc = None
+    assert engine.session is engine.session is sessions[1]

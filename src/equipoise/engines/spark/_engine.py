@@ -5,9 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import logging
-import os
 import re
-import sys
 import threading
 import uuid
 import warnings
@@ -30,6 +28,7 @@ from equipoise.engines.sources import Source
 from equipoise.engines.spark._dialect import DIALECT
 from equipoise.engines.spark._errors import UNTOUCHED, explained, reason
 from equipoise.engines.spark._profiles import profile_frame
+from equipoise.engines.spark._session import find_session, was_stopped
 from equipoise.engines.spark._spreading import ship_package, spread
 from equipoise.engines.spark._types import common_type, in_utc, plain_columns
 from equipoise.errors import (
@@ -84,8 +83,9 @@ class SparkEngine(Database):
     @property
     def session(self) -> SparkSession:
         """The session, found or started when it is first used."""
-        if self._given is None:
-            self._given = find_session()
+        if self._given is None or was_stopped(self._given):
+            with _quiet():
+                self._given = find_session()
         return self._given
 
     def close(self) -> None:
@@ -401,28 +401,6 @@ class SparkEngine(Database):
             if (said := explained(error, source)) is None:
                 raise
             raise said from None
-
-
-def find_session() -> SparkSession:
-    """Return the active session of Spark, or start one with the settings of the environment."""
-    from pyspark.sql import SparkSession
-
-    active = SparkSession.getActiveSession()
-    if active is not None:
-        return active
-    # Without this, workers of this machine would use the Python of the system.
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    settings: dict[str, bool | float | int | str | None] = {
-        "spark.ui.showConsoleProgress": "false",
-        "spark.log.level": "ERROR",
-    }
-    try:
-        return SparkSession.builder.appName("equipoise").config(map=settings).getOrCreate()
-    except (PySparkException, RuntimeError, OSError) as error:
-        raise InputError(
-            f"Spark cannot be started: {str(error).splitlines()[0].rstrip('.')}; it needs Java 17 or newer, which "
-            "JAVA_HOME names if `java` is not on the path."
-        ) from None
 
 
 def _shown(column: Column) -> str:
