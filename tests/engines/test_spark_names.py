@@ -100,3 +100,13 @@ def test_a_session_that_the_user_has_stopped_is_not_used_again(monkeypatch):
     assert engine.session is engine.session is sessions[0]
     sessions[0]._sc._jsc = None
     assert engine.session is engine.session is sessions[1]
+
+
+def test_a_module_that_workers_do_not_have():
+    from equipoise.engines.spark._errors import explained
+
+    told = "An exception was thrown from the Python worker\n  File a.py\nModuleNotFoundError: No module named 'pyarrow'"
+    said = str(explained(PySparkException(told), locate("spark:raw.people")))
+    assert said.startswith(
+        "the workers of Spark cannot read spark:raw.people, since their Python has no pyarrow;"
+    )
