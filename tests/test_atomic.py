@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from pathlib import Path
 
 import pytest
 
@@ -78,6 +79,16 @@ def test_a_folder_that_is_not_there(tmp_path):
     with pytest.raises(InputError, match="does not exist; create it first"):
         write_text(tmp_path / "no" / "a.txt", "x")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "address", ["s3://ann:geheim@bucket/a.html", Path("s3://ann:geheim@bucket/a.html")]
+)
+def test_an_address_is_not_called_a_folder(address):
+    with pytest.raises(
+        InputError, match=r"^s3://ann@bucket/a\.html cannot be written, since addresses are only"
+    ):
+        write_text(address, "x")
 
 
 def test_a_folder_that_may_not_be_written(tmp_path, monkeypatch):

@@ -16,8 +16,23 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from equipoise.credentials import without_password
 from equipoise.errors import InputError
 from equipoise.scratch import is_old, take_lock
+
+
+def require_folder(path: str | os.PathLike[str]) -> None:
+    """Refuse a file to write whose folder does not exist, or which is no file of this machine."""
+    place = Path(path)
+    if place.absolute().parent.is_dir():
+        return
+    if re.fullmatch(r"[A-Za-z][\w+.-]+:", place.parts[0]):
+        address = re.sub("(?<=:)/+", "//", os.fspath(path), count=1)  # a path has lost a slash
+        raise InputError(
+            f"{without_password(address)} cannot be written, since addresses are only read; name a file of "
+            "this machine."
+        )
+    raise InputError(f"the folder {place.parent} does not exist; create it first.")
 
 
 @contextlib.contextmanager
@@ -28,8 +43,8 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
         raise InputError(f"{path} is not a regular file; leave it out to print to stdout.")
     if target.is_dir():
         raise InputError(f"{target} is a folder; give the name of a file to write.")
-    if not target.parent.is_dir():
-        raise InputError(f"the folder {target.parent} does not exist; create it first.")
+    for place in (path, target):
+        require_folder(place)
     _sweep_beside(target)
     try:
         descriptor, name = tempfile.mkstemp(

@@ -38,6 +38,8 @@ _WORD = re.compile(
     r"(?:'(?:[^'\\]|\\+.)*(?:'|$)|(?P<value>(?:[^\s\\]|\\.)*))",
     re.IGNORECASE | re.DOTALL,
 )
+_GONE = "\0"
+"""Stands where a parameter was."""
 _SHORT = 4
 """Characters of a secret below which it is a part of many words, and hiding it there would tell it."""
 _WEB = ("http", "https")
@@ -70,12 +72,9 @@ def _cleared(text: str, user: re.Pattern[str], parameters: re.Pattern[str]) -> s
         text = _MISTYPED.sub(_user_alone, user.sub(_user_alone, text))
     if "=" in text:
         text = _WORD.sub(lambda match: match["before"].strip(), text)
-    kept = parameters.sub(lambda match: match["before"], text)
-    if kept == text:
-        return text
+    kept = parameters.sub(lambda match: f"{match['before']}{_GONE}", text)
     # What is left of a list of parameters: "?&a=1&" is written "?a=1".
-    kept = re.sub(r"(?<=[?&;])[&;]+", "", kept)
-    return re.sub(r"[?&;]+(?=$|[#\s'\"])", "", kept)
+    return re.sub(f"[?&;]{_GONE}", "", re.sub(f"{_GONE}[&;]+", "", kept))
 
 
 def secrets_of(address: str) -> tuple[str, ...]:

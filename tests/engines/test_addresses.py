@@ -224,6 +224,12 @@ def test_a_password_in_the_words_of_a_refusal_is_not_told_by_hiding_it(password,
     assert said.rpartition("failed: ")[2].removeprefix("FATAL:  ") in text
 
 
+def test_a_sentence_keeps_its_signs_when_a_secret_goes():
+    said = "s3://b/a.csv?key=abc does not exist; it is elsewhere. Did you mean 'b'?"
+    assert scrubbed(said) == said.replace("?key=abc", "")
+    assert scrubbed("https://h/a?a=1&sig=x&b=2&key=y gone;") == "https://h/a?a=1&b=2 gone;"
+
+
 def test_short_secrets_are_hidden_only_by_themselves():
     assert scrubbed("cat of 'at' a", ["https://h/x?sig=at"]) == "cat of '***' a"
     assert scrubbed("a cat", ["https://h/x?sig=a"]) == "a cat"

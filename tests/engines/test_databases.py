@@ -130,6 +130,16 @@ def test_other_types_in_postgres(postgres, days, times, numbers, whole):
 
 
 @pytest.mark.spark
+def test_odd_names_in_spark(spark):
+    names = ["a.b", "`a`", "c0", "x`y", 'O\'Brien "x"', "\\", "c 1", "ü"]
+    rows = pa.table({name: pa.array([i, None, i]) for i, name in enumerate(names)})
+    found = spark.profile(locate(rows)).columns
+    assert [(c.name, c.type, c.nulls, c.values) for c in found] == [
+        (name, "BIGINT", 1, {str(i): 2}) for i, name in enumerate(names)
+    ]
+
+
+@pytest.mark.spark
 def test_odd_values_in_spark(spark):
     random = np.random.default_rng(5)
     patterns = random.integers(0, 2**64, 300, np.uint64, endpoint=False).view(np.float64)

@@ -99,6 +99,7 @@ def test_partitions_of_every_type(tmp_path):
         "price": [decimal.Decimal("1.50"), None],
         "moment": pa.array([moment, None], pa.timestamp("us", "UTC")),
         "plain": pa.array([moment.replace(tzinfo=None), None], pa.timestamp("us")),
+        "bytes": [b"a\xff", None],
     }
     write_deltalake(tmp_path / "t", pa.table({"x": [1, 2], **parts}), partition_by=list(parts))
     found = ENGINE.read(locate(f"delta:{tmp_path}/t"))

@@ -5,10 +5,11 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
+from pyspark.errors import PySparkException
 
 from equipoise.engines.sources import locate
-from equipoise.engines.stores.states import is_replaced, is_same_place, is_same_target
-from equipoise.errors import InputError, SourceNotFound
+from equipoise.engines.stores.states import is_replaced, is_same_place, is_same_target, tables_at
+from equipoise.errors import EquipoiseError, InputError, SourceNotFound
 
 
 class Catalog:
@@ -30,6 +31,11 @@ class Catalog:
 
     def listTables(self, _=None):  # noqa: N802
         return []
+
+    def databaseExists(self, name):  # noqa: N802
+        if name == "lost":
+            raise PySparkException("org.apache.HiveException: no metastore\n\tat a.b")
+        return name == "raw"
 
     def listDatabases(self):  # noqa: N802
         return [SimpleNamespace(name="raw")]
@@ -63,3 +69,44 @@ def test_a_new_table_may_have_the_own_name_of_one_that_is_read():
 )
 def test_tables_that_do_not_exist_yet_are_compared_by_full_names(one, other, same):
     assert is_same_target(locate(f"spark:{one}"), locate(f"spark:{other}")) is same
+
+
+@pytest.mark.parametrize(
+    ("place", "said"),
+    [
+        (
+            "spark:rwa",
+            r"names neither a table nor a schema .*; there are the schemas raw\. Did you mean 'raw'\?",
+        ),
+        ("spark:raw", r"names neither a table nor a schema .* views are not tables of a lake\.$"),
+        (
+            "spark:lost",
+            r"^Spark refused a query over spark:lost: org\.apache\.HiveException: no metastore\.$",
+        ),
+    ],
+)
+def test_a_place_without_tables(place, said):
+    with pytest.raises(EquipoiseError, match=said):
+        tables_at(place)
+
+
+def test_a_session_that_the_user_has_stopped_is_not_used_again(monkeypatch):
+    from equipoise.engines.spark import SparkEngine, _engine
+
+    sessions = [SimpleNamespace(_sc=SimpleNamespace(_jsc="a JVM")) for _ in range(2)]
+    found = iter(sessions)
+    monkeypatch.setattr(_engine, "find_session", lambda: next(found))
+    engine = SparkEngine()
+    assert engine.session is engine.session is sessions[0]
+    sessions[0]._sc._jsc = None
+    assert engine.session is engine.session is sessions[1]
+
+
+def test_a_module_that_workers_do_not_have():
+    from equipoise.engines.spark._errors import explained
+
+    told = "An exception was thrown from the Python worker\n  File a.py\nModuleNotFoundError: No module named 'pyarrow'"
+    said = str(explained(PySparkException(told), locate("spark:raw.people")))
+    assert said.startswith(
+        "the workers of Spark cannot read spark:raw.people, since their Python has no pyarrow;"
+    )

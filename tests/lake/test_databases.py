@@ -276,6 +276,23 @@ def test_a_query_may_read_a_table_that_it_does_not_name():
 
 
 @pytest.mark.spark
+def test_nested_values_of_spark_are_refused_before_a_file_is_written(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    pq.write_table(MORE, "more.parquet")
+    lake = eq.Lake("more.parquet", index="index.duckdb")
+    with in_spark() as table:
+        servers.spark_session().sql(
+            f"CREATE TABLE {table('nested')[6:]} AS SELECT *, map('a', pay) AS more FROM {table('people')[6:]}"
+        )
+        for output in ("out.parquet", "out.csv", None):
+            with pytest.raises(
+                InputError, match=r"column 'more' .* cannot be compared .* in a view or with"
+            ):
+                eq.repair(table("nested"), lake, output, **ASKED)
+    assert not list(tmp_path.glob("out*"))
+
+
+@pytest.mark.spark
 def test_a_table_of_spark_is_never_replaced():
     with in_spark() as table:
         plan = eq.plan(table("people"), **ASKED)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from equipoise.atomic import require_folder
 from equipoise.cli import options, terminal
 from equipoise.errors import InputError
 from equipoise.plain import terminal_width
@@ -126,8 +126,7 @@ def _output_format(format_: str | None, output: str | None, formats: Iterable[st
     """Choose the format: as requested, else by the file's extension, else text."""
     if output is None:
         return format_ or "text"
-    if not Path(output).absolute().parent.is_dir():
-        raise InputError(f"the folder {Path(output).parent} does not exist; create it first.")
+    require_folder(output)
     terminal_width.set(None)  # a file is as wide as its text
     # .txt is any text, so that it contradicts no format.
     named = [name for name in _EXTENSIONS if output.lower().endswith(f".{_EXTENSIONS[name]}")]

@@ -445,7 +445,7 @@ def require_comparable(columns: Sequence[Column], table: str) -> None:
         if family(column.type) == "other":
             raise InputError(
                 f"column {column.name!r} of {table} has the type {column.type}, whose values cannot be "
-                "compared with those of other tables; leave it out with `sql`, or convert it there."
+                "compared with those of other tables; leave it out, or convert it, in a view or with `sql`."
             )
 
 

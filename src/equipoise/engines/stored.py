@@ -142,9 +142,16 @@ def explained(address: str) -> Iterator[None]:
 
 
 def reason_of(error: BaseException, address: str) -> str:
-    """Return the first line of an error without the secrets of an address, as a part of a sentence."""
+    r"""Return the first line of an error without the secrets of an address, as a part of a sentence.
+
+    >>> reason_of(
+    ...     ValueError("Validation failed:\nInvalid bucket name 'a@b'.\nMore"), "s3://a@b/c.csv"
+    ... )
+    "Validation failed: Invalid bucket name 'a@b'"
+    """
     lines = scrubbed(str(error).strip() or type(error).__name__, [address]).splitlines()
-    return lines[0].rstrip(".!? ")
+    said = " ".join(map(str.strip, lines[:2])) if lines[0].endswith(":") else lines[0]
+    return said.rstrip(".!?: ")
 
 
 def _nanoseconds(date: Any) -> int:

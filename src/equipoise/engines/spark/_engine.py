@@ -5,9 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import logging
-import os
 import re
-import sys
 import threading
 import uuid
 import warnings
@@ -30,6 +28,7 @@ from equipoise.engines.sources import Source
 from equipoise.engines.spark._dialect import DIALECT
 from equipoise.engines.spark._errors import UNTOUCHED, explained, reason
 from equipoise.engines.spark._profiles import profile_frame
+from equipoise.engines.spark._session import find_session, was_stopped
 from equipoise.engines.spark._spreading import ship_package, spread
 from equipoise.engines.spark._types import common_type, in_utc, plain_columns
 from equipoise.errors import (
@@ -84,8 +83,9 @@ class SparkEngine(Database):
     @property
     def session(self) -> SparkSession:
         """The session, found or started when it is first used."""
-        if self._given is None:
-            self._given = find_session()
+        if self._given is None or was_stopped(self._given):
+            with _quiet():
+                self._given = find_session()
         return self._given
 
     def close(self) -> None:
@@ -139,10 +139,10 @@ class SparkEngine(Database):
         """Profile the columns of a table; refuse a key that is not one."""
         with self._opened(source) as (table, columns):
             self._refuse_wrong_key(source, table, columns)
-            names = ", ".join(_shown(column) for column in columns)
-            session = self._session_of(source)
-            ship_package(session)
-            frame = session.sql(f"SELECT {names} FROM {table} AS input")
+            # Spark cannot send columns to workers by names that have points or backticks.
+            shown = ", ".join(f"{_shown(column)} AS c{i}" for i, column in enumerate(columns))
+            ship_package(session := self._session_of(source))
+            frame = session.sql(f"SELECT {shown} FROM {table} AS input")
             return profile_frame(frame, [(c.name, c.type) for c in columns])
 
     def spread(self, work: Callable[[P], R], pieces: Sequence[P], title: str) -> list[R]:
@@ -403,35 +403,13 @@ class SparkEngine(Database):
             raise said from None
 
 
-def find_session() -> SparkSession:
-    """Return the active session of Spark, or start one with the settings of the environment."""
-    from pyspark.sql import SparkSession
-
-    active = SparkSession.getActiveSession()
-    if active is not None:
-        return active
-    # Without this, workers of this machine would use the Python of the system.
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    settings: dict[str, bool | float | int | str | None] = {
-        "spark.ui.showConsoleProgress": "false",
-        "spark.log.level": "ERROR",
-    }
-    try:
-        return SparkSession.builder.appName("equipoise").config(map=settings).getOrCreate()
-    except (PySparkException, RuntimeError, OSError) as error:
-        raise InputError(
-            f"Spark cannot be started: {str(error).splitlines()[0].rstrip('.')}; it needs Java 17 or newer, which "
-            "JAVA_HOME names if `java` is not on the path."
-        ) from None
-
-
 def _shown(column: Column) -> str:
     """Select a value in a type that workers in Python write as all engines do."""
     name = DIALECT.identifier(column.name)
     kind = family(column.type)
     if kind in ("date", "timestamp", "instant"):
-        return f"{DIALECT.text(name, column.type)} AS {name}"
-    return f"CAST({name} AS STRING) AS {name}" if kind == "other" else name
+        return DIALECT.text(name, column.type)
+    return f"CAST({name} AS STRING)" if kind == "other" else name
 
 
 def _quoted(text: str) -> str:

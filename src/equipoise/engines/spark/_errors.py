@@ -35,6 +35,11 @@ def explained(error: Exception, source: Source) -> EquipoiseError | None:
     why = reason(str(error)) or type(error).__name__
     if "SparkContext" in why and ("null" in why or "stopped" in why):
         why = "its session has been stopped"
+    if lacking := re.fullmatch(r"ModuleNotFoundError: No module named '([\w.]+)'", why):
+        return InputError(
+            f"the workers of Spark cannot read {source.name}, since their Python has no {lacking[1]}; install it "
+            "there, or start Spark with PYSPARK_PYTHON, which names a Python that has it."
+        )
     if _ENDED.search(str(error)):
         return Interrupted(
             f"Spark could not finish its work on {source.name}: {why}; {UNTOUCHED}; try again."

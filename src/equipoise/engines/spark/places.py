@@ -5,13 +5,16 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+from pyspark.errors import PySparkException
+
 from equipoise.engines.addresses import split
 from equipoise.engines.sources import Source
 from equipoise.engines.spark._engine import SparkEngine
+from equipoise.engines.spark._errors import explained
 from equipoise.engines.spark.addresses import locate
 from equipoise.engines.stored import stamp
 from equipoise.engines.stores.marks import Mark
-from equipoise.errors import NoTables, SourceNotFound
+from equipoise.errors import EquipoiseError, InputError, NoTables, SourceNotFound, did_you_mean
 
 __all__ = [
     "address_in",
@@ -38,11 +41,7 @@ def tables_at(address: str) -> list[Source]:
         return [locate(address, {})]
     found = engine.stored_tables(name)
     if not found:
-        is_schema = not name or engine.session.catalog.databaseExists(name)
-        raise (NoTables if is_schema else SourceNotFound)(
-            f"{address} names neither a table nor a schema with tables in the catalog of Spark; views are "
-            "not tables of a lake."
-        )
+        raise _nothing_at(engine, address, name)
     return [locate(_table_address(address, table), {}) for table in found]
 
 
@@ -89,6 +88,25 @@ def made_at(target: Source) -> tuple[str, ...]:
 def database_of(source: Source) -> tuple[str, ...]:  # noqa: ARG001 (tables of all catalogs can be joined)
     """Name what one query can read, which is all that a session knows."""
     return ()
+
+
+def _nothing_at(engine: SparkEngine, address: str, name: str) -> EquipoiseError:
+    """Make the error for a place without tables, which names schemas and near names; or say why Spark cannot."""
+    place = Source(name=address, kind="spark", address=address, table=name.rpartition(".")[0])
+    catalog = engine.session.catalog
+    try:
+        is_schema = not name or catalog.databaseExists(name)
+        schemas = [schema.name for schema in catalog.listDatabases()]
+    except PySparkException as error:
+        return explained(error, place) or InputError(f"{address} cannot be looked at.")
+    said = (
+        f"{address} names neither a table nor a schema with tables in the catalog of Spark; views are "
+        "not tables of a lake"
+    )
+    if is_schema:
+        return NoTables(f"{said}.")
+    near = did_you_mean(name, [*schemas, *engine.tables(place)])
+    return SourceNotFound(f"{said}; there are the schemas {', '.join(schemas[:20])}.{near}")
 
 
 @functools.cache

@@ -39,15 +39,19 @@ class FileList:
 
 
 def constant_text(value: Any) -> str | None:
-    """Write a value that all rows of a file share, so that a database can read it.
+    r"""Write a value that all rows of a file share, so that a database can read it.
 
     >>> constant_text(True), constant_text(datetime.date(2024, 5, 1)), constant_text(None)
     ('true', '2024-05-01', None)
+    >>> print(constant_text(b"a\xff"))
+    \x61\xFF
     """
     if value is None:
         return None
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, bytes):
+        return "".join(f"\\x{byte:02X}" for byte in value)
     if isinstance(value, (datetime.date, datetime.time)):
         return value.isoformat()
     return str(value)

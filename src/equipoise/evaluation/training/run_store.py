@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from equipoise.atomic import require_folder
 from equipoise.errors import InputError
 from equipoise.evaluation.training.models import Model
 
@@ -98,8 +99,7 @@ def _not_runs(path: Path) -> InputError:
 
 
 def _append(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
-    if not path.parent.is_dir():
-        raise InputError(f"the folder {path.parent} does not exist; create it first.")
+    require_folder(path)
     text = "".join(json.dumps(record) + "\n" for record in records)
     with path.open("ab+") as file:
         file.truncate(_end_of_lines(file))

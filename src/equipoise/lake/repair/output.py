@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from equipoise.atomic import atomic_path, folder_beside
+from equipoise.atomic import atomic_path, folder_beside, require_folder
 from equipoise.counts.columns import values_in
 from equipoise.engines.addresses import scheme_of
 from equipoise.engines.base import MADE, Engine, Part, require_writable
@@ -195,8 +195,7 @@ def require_apart(places: Sequence[Path], read: Sequence[tuple[str, Path]]) -> N
     for place in places:
         if known.setdefault(os.path.realpath(place), place) is not place:
             raise InputError(f"two files cannot both be written to {place}; rename one of them.")
-        if not place.absolute().parent.is_dir():
-            raise InputError(f"the folder {place.parent} does not exist; create it first.")
+        require_folder(place)
         for name, path in read:
             if place.exists() and path.exists() and place.samefile(path):
                 raise InputError(
