@@ -36,6 +36,13 @@ def test_a_lack_is_a_sentence():
     )
 
 
+def test_numbers_of_rows_are_written_for_people():
+    (lack,) = explain_shortfall([32_825], [1_000], {"duplicates": [5_000]})
+    assert lack.sentence("sex=w") == (
+        "sex=w: 1,000 of 32,825 rows found; 31,825 missing (5,000: duplicates; 26,825: no table offers them)."
+    )
+
+
 def test_reasons_of_other_cells_are_refused():
     with pytest.raises(InputError, match="'duplicates' has 2 cells but need has 1"):
         explain_shortfall([10], [3], {"duplicates": [5, 6]})

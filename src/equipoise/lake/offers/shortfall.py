@@ -32,8 +32,10 @@ class Lack:
 
     def sentence(self, name: str) -> str:
         """Describe the lack, with the name of the cell."""
-        why = "; ".join(f"{n}: {reason}" for reason, n in self.reasons.items())
-        return f"{name}: {self.found} of {self.need} rows found; {self.missing} missing ({why})."
+        why = "; ".join(f"{n:,}: {reason}" for reason, n in self.reasons.items())
+        return (
+            f"{name}: {self.found:,} of {self.need:,} rows found; {self.missing:,} missing ({why})."
+        )
 
     def to_dict(self, name: str) -> dict[str, Any]:
         """Plain data, with the name of the cell."""

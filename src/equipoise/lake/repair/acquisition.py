@@ -326,7 +326,7 @@ def _say_failures(failures: Mapping[str, Mapping[str, int]]) -> str:
 
 def _left_out(result: Acquired) -> list[str]:
     said = [
-        f"{n:,} of the {rows_text(result.added)} added have a {name} that {result.base} has "
+        f"{n:,} of the {rows_text(result.added)} added have a value of {name!r} that {result.base} has "
         f"already; if it identifies people, take each once with `dedupe='key'` and `key={name!r}`."
         for name, n in result.known_again.items()
     ]
