@@ -260,6 +260,8 @@ def test_the_database_numbers_and_completes_added_rows(database):
     assert all(row[7] == row[2] + row[3] and row[6] == "then" for row in found)
     assert sum(row[4] is None for row in found) == done.lost.get("town", 0)
     assert sum(row[5] is None for row in found) == done.lost.get("code", 0)
+    again = eq.Lake("lake").replay(database.table("out_ledger"), repaired=database.table("out"))
+    assert again.ok, again.text()
     for line in database.do("SELECT mapping FROM out_ledger WHERE action = 'add'"):
         told = json.loads(line[0])
         assert "number" not in told["columns"]
