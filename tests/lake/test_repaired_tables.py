@@ -274,6 +274,35 @@ def test_the_database_numbers_and_completes_added_rows(database):
     assert sorted(sequences) == [("out_number_seq",), ("out_other_seq",)]
 
 
+def test_values_that_a_domain_cannot_hold_are_lost_and_those_that_it_needs_are_filled_in(database):
+    database.do(
+        "CREATE TYPE town AS ENUM ('Bern', 'Zug')",
+        "CREATE DOMAIN place AS town; CREATE DOMAIN site AS place; CREATE DOMAIN code AS varchar(2)",
+        "CREATE DOMAIN desk AS text NOT NULL DEFAULT 'none'",
+        "ALTER TABLE people ADD town site, ADD code code, ADD desk desk",
+        "UPDATE people SET town = CASE number % 2 WHEN 0 THEN 'Bern' ELSE 'Zug' END::town, desk = 'd' || number % 9, "
+        "code = CASE number % 3 WHEN 0 THEN 'aa' ELSE 'bb' END",
+    )
+    towns, codes = ("Zug", "Bern", "Rome"), ("aa", "bb", "aa", "bb", "long")
+    rows = [
+        (*row, towns[row[0] % 7 % 3], codes[row[0] % 5], f"d{row[0] % 9}" if row[0] % 4 else "")
+        for row in MORE
+    ]
+    write("lake/more.csv", (*HEADER, "town", "code", "desk"), rows)
+    done = repair(database)
+    assert done.verification.ok, done.verification.text()
+    found = database.do("SELECT number, town, code, desk FROM out WHERE number >= 1000")
+    told = {row[0]: row[3:] for row in rows}
+    for number, town, code, desk in found:
+        in_source = told[number]
+        assert town == (in_source[0] if in_source[0] != "Rome" else None)
+        assert code == (in_source[1] if in_source[1] != "long" else None)
+        assert desk == (in_source[2] or "none")
+    assert set(done.acquired.lost) == {"town", "code"}
+    again = eq.Lake("lake").replay(database.table("out_ledger"), repaired=database.table("out"))
+    assert again.ok, again.text()
+
+
 def test_columns_that_must_have_a_value_get_their_default(database):
     database.do(
         "ALTER TABLE people ADD COLUMN town text NOT NULL DEFAULT 'Zug', ADD COLUMN desk text NOT NULL DEFAULT 'none'",
