@@ -475,6 +475,24 @@ def test_tables_that_must_stay_are_refused_before_the_lake_is_looked_at(database
     assert database.left() == ["out_ledger"]
 
 
+def test_who_may_not_write_is_told_before_the_lake_is_looked_at(database, monkeypatch):
+    database.do("DROP ROLE IF EXISTS reader", "CREATE ROLE reader LOGIN")
+    database.do("GRANT SELECT ON people TO reader")
+    monkeypatch.setattr("equipoise.api.repairs.count", never)
+    for out, why in {
+        database.table("out").replace(
+            "postgres:@", "reader:@"
+        ): "no right to make tables in the schema 'public'",
+        database.table(
+            "out", "&options=-c%20default_transaction_read_only=on"
+        ): "only lets you read",
+    }.items():
+        with pytest.raises(InputError, match=why):
+            eq.repair(database.table("people"), "lake", out, **ASKED)
+    database.do("DROP OWNED BY reader", "DROP ROLE reader")
+    assert database.left() == []
+
+
 @pytest.mark.parametrize("out", ["out.csv", "out", None])
 def test_a_key_that_is_none_is_refused_before_the_lake_is_looked_at(database, monkeypatch, out):
     people = database.table("people", "&id=hired")
