@@ -56,10 +56,16 @@ _SEQUENCE = (
     "format_type(seqtypid, NULL), seqincrement, seqmin, seqmax, seqstart, seqcache, "
     "CASE WHEN seqcycle THEN 'CYCLE' ELSE 'NO CYCLE' END) FROM pg_sequence WHERE seqrelid = %s::regclass"
 )
+_KINDS = {"S": "SEQUENCE", "statistics": "STATISTICS"}
 _OWNED = (
     "SELECT c.relname, c.relkind::text FROM pg_class AS c WHERE "
     "c.oid IN (SELECT indexrelid FROM pg_index WHERE indrelid = %s::regclass) OR c.relkind = 'S' AND c.oid IN "
-    "(SELECT objid FROM pg_depend WHERE refobjid = %s::regclass AND classid = 'pg_class'::regclass)"
+    "(SELECT objid FROM pg_depend WHERE refobjid = %s::regclass AND classid = 'pg_class'::regclass) "
+    "UNION ALL SELECT stxname, 'statistics' FROM pg_statistic_ext WHERE stxrelid = %s::regclass"
+)
+_TAKEN = (
+    "SELECT 1 FROM pg_class WHERE relname = %s AND relnamespace = %s::regnamespace UNION ALL "
+    "SELECT 1 FROM pg_statistic_ext WHERE stxname = %s AND stxnamespace = %s::regnamespace"
 )
 
 
@@ -352,17 +358,17 @@ def _drop(session: Session, table: str) -> None:
 
 
 def _rename_owned(session: Session, new: NewTable, final: str) -> None:
-    """Call indexes and sequences as they were called before, or else after the table."""
+    """Call indexes, statistics and sequences as they were called before, or else after the table."""
     former = former_names(session, final, new.kept) if new.kept else {}
-    for name, kind in session.lines(_OWNED, final, final):
+    for name, kind in session.lines(_OWNED, final, final, final):
         after = name.replace(new.name, new.final, 1)[:LENGTH]
         called = former.get(name, after)
         taken = session.lines(
-            "SELECT 1 FROM pg_class WHERE relname = %s AND relnamespace = %s::regnamespace",
-            called,
-            DIALECT.identifier(new.schema),
+            _TAKEN,
+            *(called, DIALECT.identifier(new.schema)) * 2,
         )
         if called != name and not taken:
-            what = "SEQUENCE" if kind == "S" else "INDEX"
             old = name_text(new.schema, name)
-            session.execute(f"ALTER {what} {old} RENAME TO {DIALECT.identifier(called)}")
+            session.execute(
+                f"ALTER {_KINDS.get(kind, 'INDEX')} {old} RENAME TO {DIALECT.identifier(called)}"
+            )
