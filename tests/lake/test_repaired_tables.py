@@ -493,6 +493,26 @@ def test_who_may_not_write_is_told_before_the_lake_is_looked_at(database, monkey
     assert database.left() == []
 
 
+@pytest.mark.parametrize(
+    "work", ["equipoise.lake.loop.verify", "equipoise.lake.repair.acquire._result"]
+)
+def test_work_that_is_interrupted_after_the_tables_are_made_says_so(
+    database, monkeypatch, capsys, work
+):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(work, interrupted)
+    ours = ["--sensitive", "sex", "--label", "hired", "-o", database.table("out"), "-q"]
+    assert run(["repair", database.table("people"), "lake", *ours]) == 130
+    assert {"out", "out_ledger"} <= set(database.left())
+    said = capsys.readouterr().err
+    assert (
+        "table=out_ledger were written, but not verified; check them with equipoise verify." in said
+    )
+    assert "nothing was written" not in said
+
+
 @pytest.mark.parametrize("out", ["out.csv", "out", None])
 def test_a_key_that_is_none_is_refused_before_the_lake_is_looked_at(database, monkeypatch, out):
     people = database.table("people", "&id=hired")
