@@ -314,9 +314,12 @@ ASKED = {"sensitive_features": ["sex"], "label": "hired"}
 
 
 def test_what_is_not_there(people):
-    address, _ = people
+    address, connection = people
     with pytest.raises(SourceNotFound, match=r"no table 'poeple'; it has: .*Did you mean 'people'"):
         eq.measure(address.replace("people", "poeple"), **ASKED)
+    connection.execute("CREATE SCHEMA archive; CREATE TABLE archive.staff AS TABLE people")
+    with pytest.raises(SourceNotFound, match=r"Did you mean 'archive\.staff'\?$"):
+        eq.measure(address.replace("people", "staff"), **ASKED)
     with pytest.raises(InputError, match=r"names it, as in postgresql://.*\?table=people"):
         eq.measure(address.partition("?")[0], **ASKED)
     with pytest.raises(InputError, match="'sexx' not found"):

@@ -275,6 +275,25 @@ def test_texts_that_mean_missing_are_no_values():
 
 
 @pytest.mark.slow
+def test_infinite_numbers_are_written_to_csv_as_numbers():
+    columns = [pa.array(values) for values in zip(*PEOPLE, strict=True)]
+    scores = pa.array([float(i) for i in range(len(PEOPLE))])
+    pq.write_table(pa.table([*columns, scores], names=[*HEADER, "score"]), "people.parquet")
+    found = [*more(100, 20), *more(200, 20, sex="Male", hired="no")]
+    columns = [pa.array(values) for values in zip(*found, strict=True)]
+    infinite = pa.array([float("-inf" if i % 2 else "inf") for i in range(40)])
+    pq.write_table(pa.table([*columns, infinite], names=[*HEADER, "score"]), "lake/a.parquet")
+    mapped = {"name": "a.parquet", "columns": {n: n for n in ("sex", "hired", "score")}}
+    mapped["values"] = {
+        "sex": {v: v for v in ("Female", "Male")},
+        "hired": {v: v for v in ("yes", "no")},
+    }
+    done = repaired(data="people.parquet", mapping=mapping_file("mapping.toml", [mapped]))
+    assert done.verification.ok, done.verification.text()
+    assert {row["score"] for row in read("out.csv")[len(PEOPLE) :]} == {"inf", "-inf"}
+
+
+@pytest.mark.slow
 def test_values_full_of_delimiters_are_read_as_they_were_written():
     odd = [(f"{i};{i}|{i}", s, h, a) for i, s, h, a in PEOPLE]
     write("people.csv", HEADER, odd)

@@ -260,6 +260,8 @@ def test_the_database_numbers_and_completes_added_rows(database):
     assert all(row[7] == row[2] + row[3] and row[6] == "then" for row in found)
     assert sum(row[4] is None for row in found) == done.lost.get("town", 0)
     assert sum(row[5] is None for row in found) == done.lost.get("code", 0)
+    again = eq.Lake("lake").replay(database.table("out_ledger"), repaired=database.table("out"))
+    assert again.ok, again.text()
     for line in database.do("SELECT mapping FROM out_ledger WHERE action = 'add'"):
         told = json.loads(line[0])
         assert "number" not in told["columns"]
@@ -270,6 +272,35 @@ def test_the_database_numbers_and_completes_added_rows(database):
     assert number == other == 121 + done.added
     sequences = database.do("SELECT relname FROM pg_class WHERE relkind = 'S' AND relname ~ '^out'")
     assert sorted(sequences) == [("out_number_seq",), ("out_other_seq",)]
+
+
+def test_values_that_a_domain_cannot_hold_are_lost_and_those_that_it_needs_are_filled_in(database):
+    database.do(
+        "CREATE TYPE town AS ENUM ('Bern', 'Zug')",
+        "CREATE DOMAIN place AS town; CREATE DOMAIN site AS place; CREATE DOMAIN code AS varchar(2)",
+        "CREATE DOMAIN desk AS text NOT NULL DEFAULT 'none'",
+        "ALTER TABLE people ADD town site, ADD code code, ADD desk desk",
+        "UPDATE people SET town = CASE number % 2 WHEN 0 THEN 'Bern' ELSE 'Zug' END::town, desk = 'd' || number % 9, "
+        "code = CASE number % 3 WHEN 0 THEN 'aa' ELSE 'bb' END",
+    )
+    towns, codes = ("Zug", "Bern", "Rome"), ("aa", "bb", "aa", "bb", "long")
+    rows = [
+        (*row, towns[row[0] % 7 % 3], codes[row[0] % 5], f"d{row[0] % 9}" if row[0] % 4 else "")
+        for row in MORE
+    ]
+    write("lake/more.csv", (*HEADER, "town", "code", "desk"), rows)
+    done = repair(database)
+    assert done.verification.ok, done.verification.text()
+    found = database.do("SELECT number, town, code, desk FROM out WHERE number >= 1000")
+    told = {row[0]: row[3:] for row in rows}
+    for number, town, code, desk in found:
+        in_source = told[number]
+        assert town == (in_source[0] if in_source[0] != "Rome" else None)
+        assert code == (in_source[1] if in_source[1] != "long" else None)
+        assert desk == (in_source[2] or "none")
+    assert set(done.acquired.lost) == {"town", "code"}
+    again = eq.Lake("lake").replay(database.table("out_ledger"), repaired=database.table("out"))
+    assert again.ok, again.text()
 
 
 def test_columns_that_must_have_a_value_get_their_default(database):
@@ -442,6 +473,44 @@ def test_tables_that_must_stay_are_refused_before_the_lake_is_looked_at(database
     with pytest.raises(InputError, match=r"'told' of .* has the type jsonb"):
         repair(database, out="new")
     assert database.left() == ["out_ledger"]
+
+
+def test_who_may_not_write_is_told_before_the_lake_is_looked_at(database, monkeypatch):
+    database.do("DROP ROLE IF EXISTS reader", "CREATE ROLE reader LOGIN")
+    database.do("GRANT SELECT ON people TO reader")
+    monkeypatch.setattr("equipoise.api.repairs.count", never)
+    for out, why in {
+        database.table("out").replace(
+            "postgres:@", "reader:@"
+        ): "no right to make tables in the schema 'public'",
+        database.table(
+            "out", "&options=-c%20default_transaction_read_only=on"
+        ): "only lets you read",
+    }.items():
+        with pytest.raises(InputError, match=why):
+            eq.repair(database.table("people"), "lake", out, **ASKED)
+    database.do("DROP OWNED BY reader", "DROP ROLE reader")
+    assert database.left() == []
+
+
+@pytest.mark.parametrize(
+    "work", ["equipoise.lake.loop.verify", "equipoise.lake.repair.acquire._result"]
+)
+def test_work_that_is_interrupted_after_the_tables_are_made_says_so(
+    database, monkeypatch, capsys, work
+):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(work, interrupted)
+    ours = ["--sensitive", "sex", "--label", "hired", "-o", database.table("out"), "-q"]
+    assert run(["repair", database.table("people"), "lake", *ours]) == 130
+    assert {"out", "out_ledger"} <= set(database.left())
+    said = capsys.readouterr().err
+    assert (
+        "table=out_ledger were written, but not verified; check them with equipoise verify." in said
+    )
+    assert "nothing was written" not in said
 
 
 @pytest.mark.parametrize("out", ["out.csv", "out", None])

@@ -235,6 +235,7 @@ OWN = (
     "ALTER TABLE people ADD boss int REFERENCES people DEFERRABLE, ADD serial_number serial",
     "ALTER SEQUENCE people_serial_number_seq INCREMENT 2; SELECT setval('people_serial_number_seq', 901)",
     "CREATE INDEX by_sex ON people (sex)",
+    'CREATE STATISTICS "Both ""of"" them" ON sex, hired FROM people; CREATE STATISTICS few (mcv) ON sex, hired FROM people',
     "COMMENT ON TABLE people IS 'Those who''ve come'",
     "ALTER TABLE people SET (fillfactor = 70, autovacuum_enabled = false)",
     "CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''fired''; END'",
@@ -253,6 +254,7 @@ OWN = (
 TOLD = {
     "constraints": "SELECT conname, pg_get_constraintdef(oid) FROM pg_constraint WHERE conrelid = {} AND contype <> 't'",
     "indexes": "SELECT pg_get_indexdef(indexrelid) FROM pg_index WHERE indrelid = {}",
+    "statistics": "SELECT pg_get_statisticsobjdef(oid) FROM pg_statistic_ext WHERE stxrelid = {}",
     "triggers": "SELECT pg_get_triggerdef(oid), tgenabled, obj_description(oid, 'pg_trigger') FROM pg_trigger "
     "WHERE tgrelid = {} AND NOT tgisinternal",
     "policies": "SELECT * FROM pg_policies WHERE tablename = 'people'",
@@ -295,6 +297,12 @@ def test_a_copy_in_place_of_its_table_keeps_what_belongs_to_it(database, other, 
     assert number == 903  # and none that was given before
     if owner == "keeper":
         database.do("DROP OWNED BY keeper CASCADE", "DROP ROLE keeper")
+
+
+def test_statistics_of_a_new_table_are_called_after_it(database):
+    database.do("CREATE STATISTICS pair ON sex, hired FROM people")
+    database.apply("out", allow="add")
+    assert ("out_sex_hired_stat",) in database.do("SELECT stxname FROM pg_statistic_ext")
 
 
 def test_a_new_table_has_the_foreign_keys_of_the_base(database):

@@ -119,8 +119,10 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except click.ClickException as error:
         error.show()
         return 2
-    except (KeyboardInterrupt, click.Abort):
-        return _fail("interrupted; nothing was written.", 130)
+    except (KeyboardInterrupt, click.Abort) as error:
+        own = error.__cause__ if isinstance(error, click.Abort) else error  # as click passes it on
+        done = str(own) if isinstance(own, KeyboardInterrupt) else ""
+        return _fail(f"interrupted; {done or 'nothing was written'}.", 130)
     except EquipoiseError as error:
         return _fail(str(error), error.exit_code)
     except MemoryError:

@@ -23,7 +23,7 @@ from equipoise.lake.offers.survey import Candidate
 from equipoise.lake.repair.acquire import acquire, output_places
 from equipoise.lake.repair.acquisition import Acquired
 from equipoise.lake.repair.base import cell_table
-from equipoise.lake.repair.destinations import plan_beside
+from equipoise.lake.repair.destinations import plan_beside, telling_what_is_written
 from equipoise.lake.tables.contents import Contents
 from equipoise.lake.verify.checks import verify
 from equipoise.lake.verify.verification import Verification
@@ -230,14 +230,14 @@ def repair(
         progress=progress,
     )
     is_ideal = ideal is not None and plan.add == ideal.add
-    lacks, chance = tuple[tuple[str, Lack], ...](), None
-    if ideal is not None and not is_ideal:
-        lacks, chance = _lacks(ideal, counts, prospect, progress)
-    verification = None
-    if places is not None and file is not None:
-        progress("verifying the result", 0.95)
-        written, listed = places.output.source, places.ledger.source
-        verification = verify(written, base, file, listed, engine=lake.engine, hash_key=hash_key)
+    lacks, chance, verification = tuple[tuple[str, Lack], ...](), None, None
+    with telling_what_is_written(places):
+        if ideal is not None and not is_ideal:
+            lacks, chance = _lacks(ideal, counts, prospect, progress)
+        if places is not None and file is not None:
+            progress("verifying the result", 0.95)
+            out, listed = places.output.source, places.ledger.source
+            verification = verify(out, base, file, listed, engine=lake.engine, hash_key=hash_key)
     return Repaired(
         ideal=plan if is_ideal else ideal,
         plan=plan,

@@ -77,6 +77,12 @@ _INDEXES = (
     "SELECT c.relname, concat_ws(' ', i.indisunique, i.indisprimary, substring(pg_get_indexdef(c.oid) FROM ' USING .*')) "
     "FROM pg_index AS i JOIN pg_class AS c ON c.oid = i.indexrelid WHERE i.indrelid = %s::regclass ORDER BY c.oid"
 )
+# What is said of them between their own name and that of the table.
+_STATISTICS = (
+    "SELECT s.stxname, substr(left(said, -length(s.stxrelid::regclass::text)), length(format('%%I.%%I', n.nspname, s.stxname)) + 19) "
+    "FROM pg_statistic_ext AS s JOIN pg_namespace AS n ON n.oid = s.stxnamespace, pg_get_statisticsobjdef(s.oid) AS said "
+    "WHERE s.stxrelid = %s::regclass ORDER BY s.oid"
+)
 
 
 class Grant(NamedTuple):
@@ -96,7 +102,7 @@ class Belongings(NamedTuple):
     grants: frozenset[Grant]
     comment: str
     indexes: tuple[tuple[str, str], ...]
-    """The name of each index, and its definition without the name."""
+    """The name of each index and each object of statistics, and its definition without the name."""
 
     sequences: dict[str, tuple[str, frozenset[Grant]]]
     """By column that a sequence numbers, the own name of that, and the rights to it."""
@@ -131,7 +137,7 @@ def take_over(
         tuple(statements),
         _grants(session, standing.text),
         standing.comment if is_copy else "",
-        tuple(session.lines(_INDEXES, standing.text)) if is_copy else (),
+        tuple(_named(session, standing.text)) if is_copy else (),
         {
             column: (_own_name(session, sequence), _grants(session, sequence))
             for column, sequence in counters.items()
@@ -151,10 +157,10 @@ def hand_over(session: Session, table: str, kept: Belongings) -> None:
 
 
 def former_names(session: Session, table: str, kept: Belongings) -> dict[str, str]:
-    """Return the names that indexes and sequences of a new table had in the one that it replaces."""
+    """Return the names that indexes, statistics and sequences of a new table had in the one that it replaces."""
     names = {}
     former = list(kept.indexes)
-    for name, definition in session.lines(_INDEXES, table):
+    for name, definition in _named(session, table):
         same = next((line for line in former if line[1] == definition), None)
         if same is not None:
             former.remove(same)
@@ -163,6 +169,12 @@ def former_names(session: Session, table: str, kept: Belongings) -> dict[str, st
         ((sequence,),) = session.lines("SELECT pg_get_serial_sequence(%s, %s)", table, column)
         names[_own_name(session, sequence)] = name
     return names
+
+
+def _named(session: Session, table: str) -> list[tuple[str, str]]:
+    """List the indexes and the statistics of a table, and what each of them is but for its name."""
+    found = (session.lines(query, table) for query in (_INDEXES, _STATISTICS))
+    return [(name, definition) for lines in found for name, definition in lines]
 
 
 def _own_name(session: Session, relation: str) -> str:

@@ -47,11 +47,20 @@ def table_text(session: Session, source: Source) -> str:
                 raise _no_right(source, f"{owner}.{known}", columns)
             return f"{DIALECT.identifier(owner)}.{DIALECT.identifier(known)}"
     known = all_tables(session, None)
-    bare = [table.partition(".")[2] for table in known]
     listed = f"; it has: {', '.join(known[:20])}{' …' if len(known) > 20 else ''}" if known else ""
     raise SourceNotFound(
-        f"{source.name} has no table {name!r}{listed}.{did_you_mean(name, [*known, *bare])}"
+        f"{source.name} has no table {name!r}{listed}.{_near_name(session, name, known)}"
     )
+
+
+def _near_name(session: Session, name: str, known: Sequence[str]) -> str:
+    """Ask for the nearest table; one of a schema that is not searched is named with it."""
+    ((searched,),) = session.lines("SELECT current_schemas(false)::text[]")
+    pairs = [table.partition(".")[::2] for table in known]
+    other = [f"{schema}.{table}" for schema, table in pairs if table == name]
+    if other:
+        return f" Did you mean {other[0]!r}?"
+    return did_you_mean(name, [*known, *(table for schema, table in pairs if schema in searched)])
 
 
 _WHOLE = """

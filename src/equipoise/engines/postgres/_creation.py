@@ -27,15 +27,22 @@ from equipoise.errors import InputError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_COLUMNS = (
-    "SELECT a.attname, format_type(a.atttypid, a.atttypmod), a.attgenerated <> '', "
-    "pg_get_expr(d.adbin, d.adrelid), CASE WHEN t.typtype = 'e' THEN 'enum' "
-    "WHEN a.atttypid IN (1042, 1043) AND a.atttypmod > 0 THEN 'length' "
-    "WHEN a.atttypid = 2950 THEN 'uuid' ELSE '' END, a.atttypmod - 4, a.attnotnull "
-    "FROM pg_attribute AS a JOIN pg_type AS t ON t.oid = a.atttypid "
-    "LEFT JOIN pg_attrdef AS d ON d.adrelid = a.attrelid AND d.adnum = a.attnum "
-    "WHERE a.attrelid = %s::regclass AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum"
-)
+# The values of a domain are those of the type below, which another domain may stand between.
+_COLUMNS = """
+    WITH RECURSIVE known AS (
+        SELECT a.attnum AS number, t.*, a.atttypmod AS modifier FROM pg_attribute AS a JOIN pg_type AS t ON t.oid = a.atttypid
+        WHERE a.attrelid = %s::regclass AND a.attnum > 0 AND NOT a.attisdropped
+        UNION ALL SELECT k.number, t.*, k.typtypmod FROM known AS k JOIN pg_type AS t ON t.oid = k.typbasetype WHERE k.typtype = 'd'
+    )
+    SELECT a.attname, format_type(a.atttypid, a.atttypmod), a.attgenerated <> '',
+        coalesce(pg_get_expr(d.adbin, d.adrelid), own.typdefault), CASE WHEN k.typtype = 'e' THEN 'enum'
+        WHEN k.oid IN (1042, 1043) AND k.modifier > 0 THEN 'length' WHEN k.oid = 2950 THEN 'uuid' ELSE '' END,
+        format_type(k.oid, NULL), k.modifier - 4,
+        a.attnotnull OR (SELECT bool_or(typnotnull) FROM known WHERE number = a.attnum)
+    FROM known AS k JOIN pg_attribute AS a ON a.attrelid = %s::regclass AND a.attnum = k.number
+    JOIN pg_type AS own ON own.oid = a.atttypid LEFT JOIN pg_attrdef AS d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
+    WHERE k.typtype <> 'd' ORDER BY a.attnum
+"""
 _COUNTERS = (
     "SELECT a.attname, a.attidentity <> '', pg_get_serial_sequence(%s, a.attname) FROM pg_attribute AS a "
     "LEFT JOIN pg_attrdef AS d ON d.adrelid = a.attrelid AND d.adnum = a.attnum "
@@ -49,10 +56,16 @@ _SEQUENCE = (
     "format_type(seqtypid, NULL), seqincrement, seqmin, seqmax, seqstart, seqcache, "
     "CASE WHEN seqcycle THEN 'CYCLE' ELSE 'NO CYCLE' END) FROM pg_sequence WHERE seqrelid = %s::regclass"
 )
+_KINDS = {"S": "SEQUENCE", "statistics": "STATISTICS"}
 _OWNED = (
     "SELECT c.relname, c.relkind::text FROM pg_class AS c WHERE "
     "c.oid IN (SELECT indexrelid FROM pg_index WHERE indrelid = %s::regclass) OR c.relkind = 'S' AND c.oid IN "
-    "(SELECT objid FROM pg_depend WHERE refobjid = %s::regclass AND classid = 'pg_class'::regclass)"
+    "(SELECT objid FROM pg_depend WHERE refobjid = %s::regclass AND classid = 'pg_class'::regclass) "
+    "UNION ALL SELECT stxname, 'statistics' FROM pg_statistic_ext WHERE stxrelid = %s::regclass"
+)
+_TAKEN = (
+    "SELECT 1 FROM pg_class WHERE relname = %s AND relnamespace = %s::regnamespace UNION ALL "
+    "SELECT 1 FROM pg_statistic_ext WHERE stxname = %s AND stxnamespace = %s::regnamespace"
 )
 
 
@@ -66,6 +79,9 @@ class NewColumn(NamedTuple):
     """The expression that the server fills it with, if it has one."""
 
     limit: str
+    base: str
+    """The type of its values; of a domain that below it."""
+
     length: int
     is_required: bool
     """Whether it cannot be null."""
@@ -102,7 +118,7 @@ class NewColumn(NamedTuple):
     def _fits(self) -> str | None:
         """Whether the column can hold a value, if not all values are refused that it cannot."""
         return {
-            "enum": f"{self.text} = ANY (enum_range(NULL::{self.type})::text[])",
+            "enum": f"{self.text} = ANY (enum_range(NULL::{self.base})::text[])",
             "length": f"length({self.text}) <= {self.length}",
             "uuid": f"{self.text} ~* '^[0-9a-f]{{8}}(-[0-9a-f]{{4}}){{3}}-[0-9a-f]{{12}}$'",
         }.get(self.limit)
@@ -167,7 +183,7 @@ def make_table(
             )
     else:
         session.execute(f"CREATE TABLE {new.text} AS SELECT * FROM {like} AS given WITH NO DATA")
-    columns = tuple(NewColumn(*line) for line in session.lines(_COLUMNS, new.text))
+    columns = tuple(NewColumn(*line) for line in session.lines(_COLUMNS, new.text, new.text))
     new = new._replace(columns=columns)
     if standing is None:
         return new
@@ -342,17 +358,17 @@ def _drop(session: Session, table: str) -> None:
 
 
 def _rename_owned(session: Session, new: NewTable, final: str) -> None:
-    """Call indexes and sequences as they were called before, or else after the table."""
+    """Call indexes, statistics and sequences as they were called before, or else after the table."""
     former = former_names(session, final, new.kept) if new.kept else {}
-    for name, kind in session.lines(_OWNED, final, final):
+    for name, kind in session.lines(_OWNED, final, final, final):
         after = name.replace(new.name, new.final, 1)[:LENGTH]
         called = former.get(name, after)
         taken = session.lines(
-            "SELECT 1 FROM pg_class WHERE relname = %s AND relnamespace = %s::regnamespace",
-            called,
-            DIALECT.identifier(new.schema),
+            _TAKEN,
+            *(called, DIALECT.identifier(new.schema)) * 2,
         )
         if called != name and not taken:
-            what = "SEQUENCE" if kind == "S" else "INDEX"
             old = name_text(new.schema, name)
-            session.execute(f"ALTER {what} {old} RENAME TO {DIALECT.identifier(called)}")
+            session.execute(
+                f"ALTER {_KINDS.get(kind, 'INDEX')} {old} RENAME TO {DIALECT.identifier(called)}"
+            )

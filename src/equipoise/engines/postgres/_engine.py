@@ -244,7 +244,7 @@ class PostgresEngine(Database):
     def require_free(self, target: Source, *, only: str = "") -> None:
         """Refuse a name under which no table can be made; see :class:`~equipoise.engines.base.Engine`."""
         session = self.session(target)
-        with session.transaction():
+        with session.transaction(mode=""):
             require_free(session, target, only=only)
 
     @contextlib.contextmanager
@@ -257,10 +257,10 @@ class PostgresEngine(Database):
         locked before the first row is read: rows that others add to it meanwhile wait for the new one.
         """
         session = self.session(target)
-        with session.transaction():
+        with session.transaction(mode=""):
             found = require_free(session, target, only="")
         locked = "" if found is None else found.text
-        with session.transaction(read_only=False, locked=locked):
+        with session.transaction(mode="", locked=locked):
             standing = lock_standing(session, target, locked)
             first = parts[0].source
             if first.kind == "frame":
@@ -346,7 +346,7 @@ class PostgresEngine(Database):
     ) -> Iterator[tuple[str, tuple[Column, ...]]]:
         session = self.session(source)
         with (
-            session.transaction(read_only=source.kind != "frame"),
+            session.transaction(mode="READ WRITE" if source.kind == "frame" else "READ ONLY"),
             self._input(session, source) as table,
             self._asked(source) as asked,
         ):

@@ -129,9 +129,10 @@ class Session:
     # ------------------------------------------------------------- transactions
 
     @contextlib.contextmanager
-    def transaction(self, *, read_only: bool = True, locked: str = "") -> Iterator[None]:
+    def transaction(self, *, mode: str = "READ ONLY", locked: str = "") -> Iterator[None]:
         """Work in one transaction that sees one state of the database.
 
+        Without a ``mode`` it may write, unless the server, the role or the address says otherwise.
         A transaction that the user has begun is used as it is, and keeps its settings. A table that
         is ``locked`` is seen in its last state, which nobody else changes until the transaction ends.
         """
@@ -147,8 +148,7 @@ class Session:
             try:
                 with connection.transaction():
                     if idle:
-                        mode = "READ ONLY" if read_only else "READ WRITE"
-                        self.execute(f"SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, {mode}")
+                        self.execute(f"SET TRANSACTION ISOLATION LEVEL REPEATABLE READ {mode}")
                     with contextlib.nullcontext() if idle else self._set_back():
                         if locked:  # before the first query, whose state the transaction keeps
                             self.lock_table(locked)

@@ -97,9 +97,21 @@ def find_standing(session: Session, target: Source) -> Standing | None:
 def require_free(session: Session, target: Source, *, only: str) -> Standing | None:
     """Refuse a name that cannot be given to a new table; return the table that has it."""
     schema, table = split_name(session, target.table or "")
-    known = session.lines("SELECT nspname FROM pg_namespace WHERE nspname = %s", schema)
+    known = session.lines(
+        "SELECT has_schema_privilege(oid, 'CREATE') FROM pg_namespace WHERE nspname = %s", schema
+    )
     if not known:
         raise InputError(f"{target.name} has no schema {schema!r}; create it first.")
+    if session.execute("SHOW transaction_read_only") == [("on",)]:
+        raise InputError(
+            f"{target.name} cannot be made, because this database only lets you read (transaction_read_only); write "
+            "to another place."
+        )
+    if known != [(True,)]:
+        raise InputError(
+            f"{target.name} cannot be made: you have no right to make tables in the schema {schema!r}; ask its owner "
+            "for it, or write to another schema."
+        )
     if len(table.encode()) > LENGTH:
         raise InputError(
             f"{table!r} is longer than the {LENGTH} bytes that a name has in PostgreSQL; choose a shorter name."

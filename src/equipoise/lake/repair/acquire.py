@@ -39,6 +39,7 @@ from equipoise.lake.repair.destinations import (
     WrittenTable,
     named_places,
     require_other_tables,
+    telling_what_is_written,
 )
 from equipoise.lake.repair.entries import about_repair, added_entries, removed_entries
 from equipoise.lake.repair.fill import TableRows
@@ -107,7 +108,8 @@ def acquire(
         after = change.before + taken.choice.counts - change.delete
         return _result(taken, None, after)
     after, written = _write(taken, places, beside or {}, hash_key, progress)
-    made = _result(taken, places, after)
+    with telling_what_is_written(places):
+        made = _result(taken, places, after)
     filled = tuple(dict.fromkeys([*written.numbered, *written.generated, *written.completed]))
     return replace(
         made,

@@ -239,6 +239,18 @@ class Destinations(NamedTuple):
         return [place.table for place in self if isinstance(place, TableDestination)]
 
 
+@contextlib.contextmanager
+def telling_what_is_written(places: Destinations | None) -> Iterator[None]:
+    """Say of work that is interrupted after the result has been written that it is there."""
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        if places is None or error.args:
+            raise
+        done = f"{places.output.name} and {places.ledger.name} were written, but not verified"
+        raise KeyboardInterrupt(f"{done}; check them with equipoise verify") from None
+
+
 def named_places(
     output: str | os.PathLike[str], ledger: str | os.PathLike[str] | None, engine: Engine
 ) -> Destinations:

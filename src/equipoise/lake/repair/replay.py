@@ -356,7 +356,11 @@ def _as_mapped(
 
 
 def _completed(rows: pa.Table, written: pa.Table, mapping: Mapping[str, Any]) -> pa.Table:
-    """Take the values that a database gave to rows whose sources have none."""
+    """Take the values that a database gave to rows whose sources have none, and leave out those it cannot hold."""
+    for name in mapping.get("lost", ()):
+        if name in rows.column_names:
+            held = pc.if_else(pc.is_valid(written[name]), rows[name], None)
+            rows = rows.set_column(rows.column_names.index(name), name, held)
     for name in mapping.get("completed", ()):
         if name in rows.column_names and rows[name].type == written[name].type:
             filled = pc.coalesce(rows[name], written[name])

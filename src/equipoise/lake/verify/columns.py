@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from equipoise.engines.base import Column
-from equipoise.engines.column_types import family
+from equipoise.engines.column_types import family, is_float
 from equipoise.lake.verify.claims import Claims, present
 from equipoise.lake.verify.tables import CheckedTable
 from equipoise.lake.verify.verification import CheckOutcome, judge
@@ -68,6 +68,9 @@ _DATE = re.compile(
     r"(?P<c>\d{4}|\d{1,2})(?P<time>[ t]\d{1,2}:\d\d(:\d\d(\.\d+)?)?( ?[ap]m)?)?",
     re.ASCII | re.IGNORECASE,
 )
+_INFINITE = frozenset({"inf", "-inf"})
+"""Floating-point numbers that are no numbers in texts of other tables."""
+
 _TRUTHS = ({"yes", "no"}, {"y", "n"}, {"true", "false"}, {"t", "f"})
 
 
@@ -97,7 +100,10 @@ def check_columns(old: CheckedTable, new: CheckedTable, came: Claims) -> CheckOu
         if reads is not None:
             column = f"the column {name!r} of {new.name}"
             for sentences, values in ((wrong, other), (noted, asked)):
-                misfits = {v: n for v, n in values.items() if not reads(v.strip())}
+                infinite = _INFINITE if is_float(ours[name].type) else frozenset()
+                misfits = {
+                    v: n for v, n in values.items() if not reads(v.strip()) and v not in infinite
+                }
                 misfits = {v: misfits[v] for v in misfits.keys() - held.known(misfits)}
                 if misfits:
                     sentences.append(_misfit(column, misfits, f"{kind} of {old.name}"))
