@@ -94,3 +94,19 @@ def test_dates_are_texts_only_where_they_must_be(people, lake, tmp_path, strange
     ).text()
     is_right = change == BEFORE and strange != "long ago"
     assert ("The column 'born' is dates in" in told) is not is_right
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("extension", ["csv", "parquet"])
+def test_types_that_files_do_not_have_are_texts_there(lake, tmp_path, extension):
+    with servers.new_database() as address:
+        with psycopg.connect(address, autocommit=True) as connection:
+            connection.execute(PEOPLE.format(USUAL).encode())
+            connection.execute(
+                "ALTER TABLE people ADD about jsonb DEFAULT '{\"a\": [1]}', ADD tags text[] DEFAULT ARRAY['x', NULL], "
+                "ADD long interval DEFAULT '1 year 2 days', ADD number uuid DEFAULT gen_random_uuid()"
+            )
+        output = tmp_path / f"repaired.{extension}"
+        done = eq.repair(f"{address}&table=people", lake, output, **ASKED, dedupe="multiset")
+    assert done.acquired.added
+    assert done.verification.ok, done.verification.text()

@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 from equipoise.engines.base import Column
 from equipoise.engines.column_types import family, is_float
+from equipoise.engines.kinds import DATABASES
 from equipoise.lake.verify.claims import Claims, present
 from equipoise.lake.verify.tables import CheckedTable
 from equipoise.lake.verify.verification import CheckOutcome, judge
@@ -185,7 +186,14 @@ def _other_type(ours: Column, theirs: Column, old: CheckedTable, new: CheckedTab
         return None
     if (mine, yours) == ("dates", "text") and _must_be_text(theirs, new):
         return None
+    if yours == "text" and family(ours.type) == "other" and _is_from_database(old, new):
+        return None
     return f"the column {ours.name!r} is {mine} in {old.name} and {yours} in {new.name}"
+
+
+def _is_from_database(old: CheckedTable, new: CheckedTable) -> bool:
+    """Whether rows of a database are in a file, which holds values of types of its own as texts."""
+    return old.source.kind in DATABASES and new.source.kind not in DATABASES
 
 
 def _must_be_text(column: Column, table: CheckedTable) -> bool:
