@@ -314,7 +314,7 @@ def test_a_stopped_run_is_gone_on_with_only_if_the_index_is_as_it_was(large, mon
         if title == "looking at b.csv":
             raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt, match="profiled are kept for the next run"):
         refreshed(progress=stop)
     assert _working_copy.working_file(PATH).exists()
     assert refreshed() == Refreshed(1, 0, 0, 13)

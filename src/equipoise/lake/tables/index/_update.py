@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -213,7 +213,10 @@ class _Update:
                 old = stack.enter_context(contextlib.closing(open_index(self.path)))
             before = {} if old is None else _records.known_files(old.connection)
             stamp, last = ("", -1) if old is None else (old.stamp, old.segments[-1].last)
-            with gathering(self.path, stamp, last, len(found)) as fresh:
+            with (
+                _telling_what_is_kept(),
+                gathering(self.path, stamp, last, len(found)) as fresh,
+            ):
                 done = self._gather(found, before, fresh, None if old is None else old.connection)
                 gathered = _records.known_files(fresh)
         replaced = [name for name in before if name not in found or name in gathered]
@@ -288,6 +291,16 @@ class _Update:
             )
             for t in old
         ]
+
+
+@contextlib.contextmanager
+def _telling_what_is_kept() -> Iterator[None]:
+    """Say of an update that is interrupted that the next one continues with what it has."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        kept = "the tables that were profiled are kept for the next run"
+        raise KeyboardInterrupt(f"nothing was written, but {kept}") from None
 
 
 def _snapshots_by_file(
