@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from equipoise.errors import InputError
+from equipoise.lake.offers import fingerprints
 from equipoise.lake.offers.duplicates import Known, alike_rows
-from equipoise.lake.offers.fingerprints import RowHashes
+from equipoise.lake.offers.fingerprints import RowHashes, value_hashes
 from lakes import Plain
 
 rows = st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 3)), max_size=10)
@@ -124,6 +125,19 @@ OTHER = [
 def test_values_are_compared_by_what_they_say(one, other, same):
     a, b = (RowHashes.of(pa.table({"x": [value, None]})).over(["x"])[0] for value in (one, other))
     assert bool(a == b) is same
+
+
+TEXTS = ["", " no ", "Yes", "7", "07", "1.50", "3/4/2020", "20/4/2020", "1,500", "Ä", None]
+
+
+@given(st.lists(st.sampled_from(TEXTS) | st.text(max_size=5), max_size=30), st.integers(1, 4))
+def test_texts_have_the_same_hashes_in_small_and_in_large_tables(texts, most):
+    column = pa.chunked_array([texts[:9], texts[9:]], pa.string())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fingerprints, "_MOST_TEXTS", most)  # so that they are forgotten now and then
+        few = value_hashes(column)
+        patch.setattr(fingerprints, "_FEW", -1)
+        assert value_hashes(column).tolist() == few.tolist()
 
 
 def test_the_order_of_columns_is_no_matter_but_their_names_are():

@@ -11,7 +11,7 @@ import json
 import math
 import re
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -126,17 +126,19 @@ class MemoryEngine:
         """Choose rows by cell; see :class:`~equipoise.engines.base.Engine`."""
         table = self.read(source)
         request = require_choice(columns_of(table), request, take, source.name)
-        places = _chosen(table, request, take, seed)
+        texts = list(_canonical_rows(table))
+        places = _chosen(table, texts, request, take, seed)
         if rest:
             places = sorted(set(range(len(table))) - set(places))
         found = table.take(pa.array(places, pa.int64()))
-        return _located(found, places) if located else found
+        return _located(found, places, [texts[place] for place in places]) if located else found
 
     def fetch(self, source: Source, places: Sequence[int]) -> pa.Table:
         """Fetch the rows at some places; see :class:`~equipoise.engines.base.Engine`."""
         table = self.read(source)
         there = sorted({place for place in places if 0 <= place < len(table)})
-        return _located(table.take(pa.array(there, pa.int64())), there)
+        found = table.take(pa.array(there, pa.int64()))
+        return _located(found, there, _canonical_rows(found))
 
     def require_key(self, source: Source) -> None:
         """Do nothing, since rows in memory are known by their numbers."""
@@ -241,22 +243,24 @@ def _require_plain(column: pa.ChunkedArray) -> None:
 # --------------------------------------------------------------------------- choosing
 
 
-def _chosen(table: pa.Table, request: CountRequest, take: Counts, seed: int) -> list[int]:
-    """Return the places of the chosen rows."""
+def _chosen(
+    table: pa.Table, texts: Sequence[str], request: CountRequest, take: Counts, seed: int
+) -> list[int]:
+    """Return the places of the chosen rows, which are given as texts, too."""
     cells = zip(*(_cell_values(table[n], n, request) for n in request.columns), strict=True)
     seen: collections.Counter[str] = collections.Counter()
     offered: dict[tuple[Value, ...], list[tuple[str, int]]] = collections.defaultdict(list)
-    for line, (cell, row) in enumerate(zip(cells, _canonical_rows(table), strict=True)):
+    for line, (cell, row) in enumerate(zip(cells, texts, strict=True)):
         seen[row] += 1  # equal rows are numbered, so that their hashes differ
         offered[cell].append((_md5(f"{seed}/{seen[row]}/{row}"), line))
     wanted = take.cells().items()
     return [line for cell, want in wanted for _, line in sorted(offered.get(cell, ()))[:want]]
 
 
-def _located(rows: pa.Table, places: Sequence[int]) -> pa.Table:
-    """Append the place and the md5 of each row to its columns."""
+def _located(rows: pa.Table, places: Sequence[int], texts: Iterable[str]) -> pa.Table:
+    """Append the place of each row, and the md5 of its text, to its columns."""
     place, md5 = location_names(rows.column_names)
-    digests = [_md5(row) for row in _canonical_rows(rows)]
+    digests = [*map(_md5, texts)]
     rows = rows.append_column(place, pa.array(places, pa.int64()))
     return rows.append_column(md5, pa.array(digests, pa.string()))
 

@@ -31,6 +31,9 @@ DIGITS = 16
 _FEW = 2_000
 """Maximum number of rows whose hashes of single columns are cached, ready to be summed."""
 
+_MOST_TEXTS, _SHORT = 200_000, 80
+"""Maximum number of texts whose hashes are remembered, and of characters of each."""
+
 _AT_ONCE = 20_000
 """Number of texts that are hashed before the work can be cancelled again."""
 
@@ -199,6 +202,8 @@ def value_hashes(column: pa.ChunkedArray) -> Hashes:
             hashes[large] = _of_texts(pc.cast(column, pa.string()).filter(pa.array(large)))
         return hashes
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        if len(column) <= _FEW:
+            return _of_few_texts(column.to_pylist())
         coded = pc.dictionary_encode(column).unify_dictionaries().combine_chunks()
         texts, codes = coded.dictionary, coded.indices.fill_null(len(coded.dictionary))
         numbers: NDArray[np.int32] = codes.to_numpy()
@@ -206,6 +211,23 @@ def value_hashes(column: pa.ChunkedArray) -> Hashes:
     values, numbers = encode_arrow(column, None)
     texts = pa.array(["" if value is MISSING else value for value in values], pa.string())
     return _of_texts(texts)[numbers]
+
+
+def _of_few_texts(texts: Sequence[str | None]) -> Hashes:
+    """Hash the texts of a small table, most of which earlier tables had, too."""
+    import pyarrow as pa
+
+    different = [text for text in dict.fromkeys(texts) if text is not None]
+    known = {t: digest for t in different if (digest := _remembered.get(t)) is not None}
+    fresh = [text for text in different if text not in known]
+    if fresh:
+        found = dict(zip(fresh, _of_texts(pa.array(fresh, pa.string())).tolist(), strict=True))
+        if len(_remembered) + len(found) > _MOST_TEXTS:
+            _remembered.clear()
+        _remembered.update({text: found[text] for text in fresh if len(text) <= _SHORT})
+        known |= found
+    missing = int(_MISSING)
+    return np.fromiter((missing if t is None else known[t] for t in texts), np.uint64, len(texts))
 
 
 def _of_texts(texts: pa.Array) -> Hashes:
@@ -359,6 +381,9 @@ def from_texts(texts: pa.ChunkedArray) -> Hashes:
 
 _MISSING = np.uint64(_md5(""))
 """Hash of missing values and of empty texts, which not every file format tells apart."""
+
+_remembered: dict[str, int] = {}
+"""Hashes of texts of small tables."""
 
 
 def _mixed(numbers: Hashes) -> Hashes:
