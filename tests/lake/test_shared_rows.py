@@ -15,6 +15,7 @@ from equipoise.lake.cover.shared_rows import Shared, cheapest_tables
 from equipoise.lake.offers import duplicates
 from equipoise.lake.offers.duplicates import Known, alike_rows
 from equipoise.lake.offers.fingerprints import RowHashes
+from equipoise.plans.highs import Answer, LinearModel
 
 COLUMNS = {"x": st.sampled_from("ab"), "y": st.integers(0, 2), "z": st.integers(0, 2)}
 
@@ -148,17 +149,38 @@ def test_a_table_with_few_columns_is_left_where_it_would_shut_out_many():
     assert choice.bound == pytest.approx(5)
 
 
-def test_what_the_relaxation_halves_is_searched_as_a_whole():
-    # Three rows of three cells, of which one can be taken, and a table with rows of all cells.
-    shared = Shared(
-        table=np.array([0, 1, 2, 3, 3, 3]),
-        cell=np.array([0, 1, 2, 0, 1, 2]),
-        alike=np.array([[0, 1], [0, 2], [1, 2]]),
-    )
+# Three rows of three cells, of which one can be taken, and a table with rows of all cells. The
+# relaxation takes half of each row, at a cost of 6.5.
+HALVED = Shared(
+    table=np.array([0, 1, 2, 3, 3, 3]),
+    cell=np.array([0, 1, 2, 0, 1, 2]),
+    alike=np.array([[0, 1], [0, 2], [1, 2]]),
+)
+
+
+def choice_of_halved():
     cost = np.array([1.0, 1.0, 1.0, 10.0])
-    choice = cheapest_tables(shared, np.ones(3, np.int64), cost, np.zeros(4), time_limit=30)
+    return cheapest_tables(HALVED, np.ones(3, np.int64), cost, np.zeros(4), time_limit=30)
+
+
+def test_what_the_relaxation_halves_is_searched_as_a_whole():
+    choice = choice_of_halved()
     assert choice.tables == [3]
     assert choice.bound == pytest.approx(10)
+
+
+def test_what_was_found_is_kept_if_the_time_ends_in_the_last_search(monkeypatch):
+    searches, solve = [], LinearModel.solve
+
+    def solved(self, **limits):
+        searches.append(limits)
+        return Answer("limit") if len(searches) == 3 else solve(self, **limits)
+
+    monkeypatch.setattr(LinearModel, "solve", solved)
+    choice = choice_of_halved()
+    assert len(searches) == 3
+    assert choice.tables == [3]
+    assert choice.bound == pytest.approx(6.5)
 
 
 def test_a_choice_among_many_tables_is_close_to_the_cheapest(monkeypatch):

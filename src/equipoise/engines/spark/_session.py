@@ -40,6 +40,6 @@ def was_stopped(session: SparkSession) -> bool:
     """Whether the user has stopped a session, which can do nothing any more."""
     context = getattr(
         session, "_sc", None
-    )  # a session of a remote Spark has none, and says so itself
+    )  # none in a session of a remote Spark, which says so itself
     is_over = context is not None and getattr(context, "_jsc", None) is None
     return is_over or bool(getattr(session, "is_stopped", False))

@@ -89,16 +89,20 @@ def _solved(model: LinearModel, whole: Whole, clock: Clock) -> Answer:
     """Solve a model, first with what its relaxation takes, which is mostly enough and much less."""
     relaxed = model.solve(time_limit=clock.left)
     model.whole(whole)
-    if relaxed.columns is not None:
-        every = np.arange(model.width)
-        model.bound_columns(every, 0.0, relaxed.columns > _NOTHING)
-        found = model.solve(time_limit=clock.left, gap=_GAP / 10)
-        if found.cost * (1 - _GAP) <= relaxed.bound:
-            return replace(found, bound=relaxed.bound)
-        model.bound_columns(every, 0.0, 1.0)
-        if found.columns is not None:
-            model.start(found.columns)
-    return model.solve(time_limit=clock.left, gap=_GAP)
+    if relaxed.columns is None:
+        return model.solve(time_limit=clock.left, gap=_GAP)
+    every = np.arange(model.width)
+    model.bound_columns(every, 0.0, relaxed.columns > _NOTHING)
+    first = model.solve(time_limit=clock.left, gap=_GAP / 10)
+    if first.cost * (1 - _GAP) <= relaxed.bound:
+        return replace(first, bound=relaxed.bound)
+    model.bound_columns(every, 0.0, 1.0)
+    if first.columns is not None:
+        model.start(first.columns)
+    last = model.solve(time_limit=clock.left, gap=_GAP)
+    # The time may have ended before the last search knew as much as the others.
+    best = min(first, last, key=lambda answer: answer.cost)
+    return replace(best, bound=max(last.bound, relaxed.bound))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
