@@ -16,6 +16,7 @@ from equipoise.options.audit import AuditOptions
 from equipoise.options.count import CountRequest, ReadOptions, RunOptions
 from equipoise.options.evaluation import EvaluationOptions, FeatureOptions, RunningOptions
 from equipoise.options.measure import MeasureOptions
+from equipoise.options.monitor import WatchOptions
 from equipoise.options.plan import MEASURED, PlanOptions
 from equipoise.options.search import AcquisitionLimits, SearchRequest
 
@@ -61,6 +62,9 @@ CLASSES = {
         "How a table is counted, the options of a plan, and how a lake is searched.",
         ("FrontierKeywords", "SearchKeywords"),
         (PlanOptions,),
+    ),
+    "WatchKeywords": Keywords(
+        "The limits of a stream, and the level of its alerts.", requests=(WatchOptions,)
     ),
     "AuditKeywords": Keywords(
         "How a table is counted, what a form shows, and how a lake is searched.",
@@ -110,6 +114,7 @@ from typing import Any, TypedDict
 from equipoise.options.count import MissingPolicy
 from equipoise.options.evaluation import EqualRows, Impute
 from equipoise.options.measure import Adjustment, Sampling
+from equipoise.options.monitor import AlertOn
 from equipoise.options.plan import Allow, Objective, Reference, Rounding, ToleranceOn
 from equipoise.options.search import Dedupe, OtherColumns
 '''

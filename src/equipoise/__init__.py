@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         sample_weight,
         write_weights,
     )
+    from equipoise.api.monitors import Monitor
     from equipoise.api.plans import compare, frontier, plan, policy_map, scenario
     from equipoise.api.repairs import apply, repair, verify
     from equipoise.api.reports import report
@@ -62,6 +63,7 @@ _NAMES = {
     "api.audits": "audit",
     "api.evaluations": "compare_missing evaluate evaluate_paper simulate_missing",
     "api.measurement": "check count diff measure sample_weight write_weights",
+    "api.monitors": "Monitor",
     "api.plans": "compare frontier plan policy_map scenario",
     "api.repairs": "apply repair verify",
     "api.reports": "report",
@@ -115,6 +117,7 @@ __all__ = [
     "Group",
     "Infeasible",
     "Lake",
+    "Monitor",
     "Plan",
     "PlanComparison",
     "Policy",

@@ -33,6 +33,7 @@ COMMANDS: Mapping[str, str] = {
     "acquire": "Carry out a plan with real rows from a lake.",
     "repair": "Plan, find, acquire and verify in one command.",
     "verify": "Check a repair against its base, plan and ledger.",
+    "monitor": "Watch bias as data arrives: history, alerts, plans.",
     "explore": "Open the explorer in the browser.",
     "evaluate": "Train and test models before and after a repair.",
     "missing": "Compare methods of treating missing values.",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,10 +52,31 @@ def _has_table(file: Path) -> bool:
 
 
 def defaults(table: Any, name: str, command: click.Command) -> dict[str, Any]:
-    """Read the table of a command as defaults of its options."""
+    """Read the table of a command as defaults of its options.
+
+    The table of a family of commands has the options of all of them.
+    """
+    family = getattr(command, "commands", None)
+    if family is None:
+        return _defaults(table, name, command.params)
+    known = [option for each in family.values() for option in each.params]
+    _defaults(table, name, known)
+    return {
+        key: _defaults(_only(table, each.params), name, each.params) for key, each in family.items()
+    }
+
+
+def _only(table: Any, parameters: Sequence[click.Parameter]) -> dict[str, Any]:
+    """The keys of a table that are options of one command."""
+    flags = {flag.removeprefix("--") for option in parameters for flag in option.opts}
+    listed = table.items() if isinstance(table, dict) else ()
+    return {key: value for key, value in listed if key.replace("_", "-") in flags}
+
+
+def _defaults(table: Any, name: str, parameters: Sequence[click.Parameter]) -> dict[str, Any]:
     known = {
         flag.removeprefix("--"): option
-        for option in command.params
+        for option in parameters
         for flag in option.opts
         if flag.startswith("--")
     }

@@ -178,14 +178,14 @@ def _sure(table: BiasTable, rule: Rule, line: Lines, label: Lines) -> NDArray[np
     return np.asarray(((low > neutral) | (high < neutral)) & ~m.unsound[line, label])
 
 
-def settle_label(rule: Rule, table: BiasTable) -> Rule:
+def settle_label(rule: Rule, counts: Counts, favourable: str | None) -> Rule:
     """Name the label of a rule on the best-off group, which depends on the favourable label."""
     if rule.reference != "best" or rule.label is not None:
         return rule
-    if table.options.favourable is None:
-        label = table.counts.label
+    if favourable is None:
+        label = counts.label
         raise InputError(
             f"the rule {rule.limits} needs to know which label value is favourable; name it with "
             f"`favourable` or as the rule's label. {label.name!r} has: {label.listed}."
         )
-    return replace(rule, label=table.options.favourable)
+    return replace(rule, label=favourable)

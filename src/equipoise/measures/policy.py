@@ -139,7 +139,9 @@ class Policy:
 
     def check(self, table: BiasTable) -> Check:
         """Check a bias table against the rules."""
-        settled = replace(self, rules=tuple(settle_label(rule, table) for rule in self.rules))
+        counts, favourable = table.counts, table.options.favourable
+        rules = tuple(settle_label(rule, counts, favourable) for rule in self.rules)
+        settled = replace(self, rules=rules)
         return Check(table, settled, find_rows(table, settled.rules, settled.evidence))
 
 

@@ -20,6 +20,7 @@ numbers, numbers by pattern, bins by column, or the path of a file."""
 
 GROUPS = (
     "Data",
+    "Which batches",
     "Which groups",
     "Uncertainty",
     "What is allowed",

@@ -12,6 +12,7 @@ from typing import Any, TypedDict
 from equipoise.options.count import MissingPolicy
 from equipoise.options.evaluation import EqualRows, Impute
 from equipoise.options.measure import Adjustment, Sampling
+from equipoise.options.monitor import AlertOn
 from equipoise.options.plan import Allow, Objective, Reference, Rounding, ToleranceOn
 from equipoise.options.search import Dedupe, OtherColumns
 
@@ -143,6 +144,19 @@ class PlanKeywords(FrontierKeywords, SearchKeywords, total=False):
     objective: Objective
     policy: Any
     budget: float | None
+
+
+class WatchKeywords(TypedDict, total=False):
+    """The limits of a stream, and the level of its alerts."""
+
+    max_abs_ub: float | None
+    four_fifths: bool
+    favourable: Any
+    alpha: float
+    alert_on: AlertOn
+    min_count: int
+    max_order: int | None
+    tags: Mapping[str, str] | Sequence[str]
 
 
 class AuditKeywords(CountKeywords, SearchKeywords, total=False):

@@ -1,0 +1,291 @@
+"""How the batches of a stream are counted: like the first one, each at its time."""
+
+from __future__ import annotations
+
+import datetime
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace as changed
+from typing import Any
+
+import numpy as np
+
+from equipoise.api.measurement import count
+from equipoise.api.tables import take_engine
+from equipoise.counts import CountRequest, Counts
+from equipoise.counts.reading import Reading
+from equipoise.datasets.lookup import locate
+from equipoise.errors import InputError
+from equipoise.measures.configuration import read_config
+from equipoise.measures.policy import Policy
+from equipoise.monitoring.check import Watched
+from equipoise.monitoring.columns import Expected, answer
+from equipoise.monitoring.moments import floor, read_moment
+from equipoise.monitoring.store.records import Stream
+from equipoise.options import take
+from equipoise.options.count import ReadOptions
+from equipoise.options.monitor import Every, WatchOptions
+from equipoise.progress import Reporter
+from equipoise.values import MISSING
+
+DEFAULT_LIMIT = 0.1
+"""Largest |UB| that is allowed where no rule says otherwise."""
+_TIME = "equipoise_time"
+"""Name of the attribute that the time of each row is counted as."""
+
+
+_WEIGHTS = (
+    "a stream holds numbers of rows, and these are weighted; leave out `weight`. With `count`, a "
+    "column of whole numbers is taken as numbers of rows. Nothing was added."
+)
+
+
+def read_tags(tags: Mapping[str, str] | Sequence[str]) -> dict[str, str]:
+    """Read tags that are given as names and values, or as texts such as ``region=north``.
+
+    >>> read_tags(["region=north"])
+    {'region': 'north'}
+    """
+    if isinstance(tags, Mapping):
+        return {str(name): str(value) for name, value in tags.items()}
+    found = {}
+    for text in [tags] if isinstance(tags, str) else tags:
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip():
+            raise InputError(f"a tag is written name=value, as in region=north, not {text!r}.")
+        found[name.strip()] = value.strip()
+    return found
+
+
+def watched_by(policy: Any, given: WatchOptions) -> Watched:
+    """Say what is watched by a policy and options; without any rule, |UB| of at most 0.1."""
+    data: Any = policy
+    if isinstance(policy, (str, os.PathLike)):
+        data = read_config(policy).get("check", {})
+    max_order = given.max_order
+    if not isinstance(data, Policy):
+        data = {k.replace("-", "_"): v for k, v in dict(data or {}).items()}
+        max_order = max_order or data.get("max_order")
+        data.setdefault("favourable", given.favourable)
+        if given.min_count > 1:
+            data["min_count"] = given.min_count
+        limits = (given.max_abs_ub, data.get("max_abs_ub"), data.get("rules") or None)
+        by_ratio = given.four_fifths or data.get("four_fifths")
+        if not by_ratio and all(limit is None for limit in limits):
+            data["max_abs_ub"] = DEFAULT_LIMIT
+    found = Policy.of(data, max_abs_ub=given.max_abs_ub, four_fifths=given.four_fifths)
+    rules = tuple(changed(r, min_count=max(r.min_count, given.min_count)) for r in found.rules)
+    favourable = None if given.favourable is None else str(given.favourable)
+    return Watched(
+        rules=rules,
+        alpha=given.alpha,
+        alert_on=given.alert_on,
+        max_order=max_order,
+        favourable=favourable,
+        tags=read_tags(given.only_tags),
+    )
+
+
+def count_batch(
+    data: Any,
+    name: str,
+    known: Stream | None,
+    columns: dict[str, Any],
+    time_column: str | None,
+    every: Every,
+    options: dict[str, Any],
+    progress: Reporter,
+) -> tuple[Counts, Stream, tuple[str, ...]]:
+    """Count a batch as its stream asks; a new stream is that of its first batch."""
+    if isinstance(data, Counts):
+        _refuse_weights(data)
+        if time_column is not None:
+            raise InputError("counts have no column of times; give rows, or `at`.")
+        if known is not None:
+            require_same(known, data, None)
+        return data, known or _new_stream(name, data, {}), ()
+    asked_bins, given_sql = dict(options.get("bins") or {}), options.get("sql")
+    if options.get("weight") is not None:
+        raise InputError(_WEIGHTS)
+    remarks: tuple[str, ...] = ()
+    expected = None
+    if known is not None:
+        _require_request(known, columns, options)
+        columns, options, expected = _as_before(known, data, columns, options)
+        remarks = expected.remarks if expected is not None else ()
+    if time_column is not None:
+        columns, options = _with_time(data, columns, options, time_column, every)
+    counts = count(data, **columns, progress=progress, **options)
+    _refuse_weights(counts)
+    if known is None:
+        return counts, _new_stream(name, counts, asked_bins, time_column, given_sql), remarks
+    if expected is not None and (expected.renamed or expected.vanished):
+        if time_column is not None:
+            raise InputError(
+                f"columns of {name} have vanished or been renamed ({' '.join(remarks)}); split the table "
+                "by day yourself, or rename its columns."
+            )
+        counts = expected.restore(counts, known.request)
+    return counts, known, remarks
+
+
+def _refuse_weights(counts: Counts) -> None:
+    if counts.weights is not None:
+        raise InputError(_WEIGHTS)
+
+
+def _new_stream(
+    name: str,
+    counts: Counts,
+    asked_bins: Mapping[str, Any],
+    time_column: str | None = None,
+    sql: str | None = None,
+) -> Stream:
+    request = counts.request_for_rows()
+    if counts.request is not None:
+        request = changed(request, count=counts.request.count)
+    if time_column is not None:
+        kept = tuple(each for each in request.sensitive if each != _TIME)
+        request = changed(request, sensitive=kept)
+    # The times were added to what the user asked for.
+    reading = {
+        **counts.reading.to_dict(),
+        "sql": counts.reading.sql if time_column is None else sql,
+    }
+    return Stream(0, name, request, asked_bins, reading)
+
+
+def require_same(stream: Stream, counts: Counts, time_column: str | None) -> None:
+    """Refuse counts of other columns or bins."""
+    names = tuple(a.name for a in counts.axes if time_column is None or a.name != _TIME)
+    if names != stream.columns:
+        raise _other_columns(stream, names)
+    mine = {n: b for n, b in stream.request.bins.items() if isinstance(b, tuple)}
+    if mine != {n: tuple(b) for n, b in counts.bins.items()}:
+        raise InputError(
+            f"the batches of {stream.name} have the bins {mine}, not {dict(counts.bins)}; use the same. "
+            "Nothing was added."
+        )
+
+
+def _other_columns(stream: Stream, names: Sequence[str]) -> InputError:
+    *sensitive, label = names
+    return InputError(
+        f"the stream {stream.name} has the sensitive attributes {', '.join(stream.request.sensitive)} and "
+        f"the label {stream.request.label}, not {', '.join(sensitive)} and {label}; use these, or another "
+        "name for the stream. Nothing was added."
+    )
+
+
+_AS_FIRST = ("missing", "missing_label", "na", "where", "sql")
+
+
+def _require_request(
+    stream: Stream, columns: Mapping[str, Any], options: Mapping[str, Any]
+) -> None:
+    """Refuse a batch that is to be counted in another way than the first one."""
+    sensitive, label = columns["sensitive_features"], columns["label"]
+    if columns["y"] is None:
+        named = (
+            [sensitive]
+            if isinstance(sensitive, str)
+            else list(sensitive or stream.request.sensitive)
+        )
+        names = (*named, label or stream.request.label)
+        if names != stream.columns:
+            raise _other_columns(stream, names)
+    bins = options.get("bins")
+    if bins:
+        edges = {n: tuple(b) if not isinstance(b, int) else b for n, b in bins.items()}
+        if edges not in (dict(stream.asked_bins), dict(stream.request.bins)):
+            raise InputError(
+                f"the batches of {stream.name} have the bins {dict(stream.request.bins)}; leave out `bins`. "
+                "Nothing was added."
+            )
+    before = {**vars(stream.request), **stream.reading}
+    for option in _AS_FIRST:
+        if options.get(option) is not None and options[option] not in (before.get(option), ()):
+            raise InputError(
+                f"the first batch of {stream.name} was counted with {option} = {before.get(option)!r}, and "
+                f"others are counted alike; leave out `{option}`. Nothing was added."
+            )
+
+
+def _as_before(
+    stream: Stream, data: Any, columns: dict[str, Any], options: dict[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any], Expected | None]:
+    """Count a batch as the first one was; return also which of its columns differ."""
+    reading = Reading.from_dict(stream.reading)
+    request = stream.request
+    if columns["y"] is not None:
+        return columns, {**options, "bins": request.bins, "na": request.na}, None
+    read = {k: v for k, v in reading.options.items() if v is not None}
+    given = {k: v for k, v in options.items() if v is not None}
+    merged = {**read, **given}
+    how, left = take(ReadOptions, merged)
+    engine, _ = take_engine(left)
+    source = locate(data, **vars(how))
+    names = [column.name for column in engine.schema(source)]
+    if request.count is not None and request.count not in names:
+        request = changed(request, count=None)  # rows by themselves, where others were counts
+    found = answer(request, names, source.name)
+    asked: CountRequest = found.request
+    columns = {"sensitive_features": list(asked.sensitive), "label": asked.label, "y": None}
+    own = {k: getattr(asked, k) for k in ("count", "bins", "na", "missing", "missing_label")}
+    return columns, {**merged, **own}, found
+
+
+def _with_time(
+    data: Any,
+    columns: dict[str, Any],
+    options: dict[str, Any],
+    time_column: str,
+    every: Every,
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Add the time of each row as one more attribute, to the day or to the hour."""
+    if columns["y"] is not None:
+        raise InputError("`time_column` names a column of a table; give `data` instead of `y`.")
+    reading, _ = take(ReadOptions, options)
+    source = locate(data, **vars(reading))
+    mark = "`" if source.kind == "spark" else '"'
+    name = mark + time_column.replace(mark, 2 * mark) + mark
+    time = f"CAST({name} AS DATE)"
+    if every == "hour":
+        time = f"date_trunc('hour', CAST({name} AS TIMESTAMP))"
+    given = options.get("sql")
+    table = "input" if given is None else f"({given.rstrip().rstrip(';')}) AS given"
+    sensitive = columns["sensitive_features"]
+    listed = [sensitive] if isinstance(sensitive, str) else list(sensitive or ())
+    query = f"SELECT *, {time} AS {_TIME} FROM {table}"
+    return {**columns, "sensitive_features": [*listed, _TIME]}, {**options, "sql": query}
+
+
+def split_by_time(
+    counts: Counts, every: Every, zone: datetime.tzinfo
+) -> tuple[int, list[tuple[datetime.datetime, Counts]]]:
+    """Split counts by the attribute of times; return the rows without one, and a part for each time."""
+    axis = counts.axis(_TIME)
+    position = counts.axes.index(axis)
+    left_out, of_time = 0, {}
+    for code, value in enumerate(axis.values):
+        if value is MISSING:
+            left_out = int(counts.rows[counts.codes[:, position] == code].sum())
+        else:
+            of_time[code] = floor(read_moment(value, zone), every, zone)
+    parts = []
+    for when in sorted(set(of_time.values())):
+        inside = [code for code, moment in of_time.items() if moment == when]
+        parts.append((when, _part(counts, position, inside)))
+    return left_out, parts
+
+
+def _part(counts: Counts, position: int, codes: Sequence[int]) -> Counts:
+    """The rows of some values of an attribute, without the attribute."""
+    kept = np.isin(counts.codes[:, position], codes)
+    part = changed(counts, codes=counts.codes[kept], rows=counts.rows[kept])
+    names = [a.name for a in counts.sensitive if a.name != _TIME]
+    found = part.marginal(*names)
+    request = None
+    if counts.request is not None:
+        request = changed(counts.request, sensitive=tuple(names))
+    return changed(found, missing_values={}, dropped=0, request=request)

@@ -1,0 +1,497 @@
+"""Watch a stream of tables: keep a history of counts, check it every day, and plan from it."""
+
+from __future__ import annotations
+
+import datetime
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, Unpack
+
+from equipoise.api.batches import count_batch, read_tags, require_same, split_by_time, watched_by
+from equipoise.api.keywords import takes
+from equipoise.api.measurement import COUNTING
+from equipoise.api.plans import plan as make_plan
+from equipoise.counts import Counts
+from equipoise.credentials import without_password
+from equipoise.errors import InputError
+from equipoise.lattice import Group
+from equipoise.measures.policy import Policy
+from equipoise.monitoring.additions import Added, BatchList, StreamList, StreamSummary
+from equipoise.monitoring.check import StreamCheck
+from equipoise.monitoring.examination import Examination, check_series, run_tests
+from equipoise.monitoring.history import History, make_history
+from equipoise.monitoring.metrics import write_metrics
+from equipoise.monitoring.moments import (
+    floor,
+    from_number,
+    read_moment,
+    read_span,
+    to_number,
+    zone_named,
+)
+from equipoise.monitoring.retention import merge_older
+from equipoise.monitoring.series import Series
+from equipoise.monitoring.store.database import is_postgres
+from equipoise.monitoring.store.merges import evidence_of, policies_of, remember_policy
+from equipoise.monitoring.store.store import Entry, Store
+from equipoise.monitoring.webhook import Delivery, send
+from equipoise.options import take
+from equipoise.options.monitor import Every, WatchOptions
+from equipoise.options.plan import PlanOptions
+from equipoise.progress import Reporter, silent
+
+if TYPE_CHECKING:
+    from equipoise.monitoring.store.records import Stream
+    from equipoise.options.keywords import CountKeywords, PlanKeywords, WatchKeywords
+    from equipoise.plans.plan import Plan
+
+
+class Monitor:
+    """Watches streams of tables: their biases over time, in a history of counts.
+
+    A stream is a sequence of batches over the same columns. Only the number of rows of every cell
+    is stored, never a row.
+
+    Parameters
+    ----------
+    store
+        File of SQLite, or address of a PostgreSQL database, such as
+        ``postgresql://user@host/db?schema=monitoring``. It is made with the first batch.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> monitor = Monitor(pathlib.Path(tempfile.mkdtemp()) / "bias.sqlite")
+    >>> day = {("m", "yes"): 40, ("m", "no"): 60, ("w", "yes"): 20, ("w", "no"): 80}
+    >>> for number in range(1, 11):
+    ...     counts = Counts.from_mapping(day, sensitive=["sex"], label="hired")
+    ...     added = monitor.add(counts, name="hires", at=f"2026-11-{number:02}")
+    >>> check = monitor.check("hires")
+    >>> check.status, [str(f.group) for f in check.alerts if f.label == "yes"]
+    ('outside', ['sex=m', 'sex=w'])
+    """
+
+    def __init__(self, store: str | os.PathLike[str]) -> None:
+        self._address = os.fspath(store)
+        self._open: Store | None = None
+
+    def __repr__(self) -> str:
+        return f"<Monitor of {without_password(self._address)}>"
+
+    # ------------------------------------------------------------------- adding
+
+    @takes(*COUNTING)
+    def add(
+        self,
+        data: Any = None,
+        *,
+        name: str,
+        sensitive_features: Any = None,
+        label: str | None = None,
+        y: Any = None,
+        at: Any = None,
+        time_column: str | None = None,
+        every: Every = "day",
+        id: str | None = None,  # noqa: A002  the word of everybody who adds batches
+        tags: Mapping[str, str] | Sequence[str] = (),
+        replace: bool = False,
+        timezone: str = "UTC",
+        progress: Reporter = silent,
+        **options: Unpack[CountKeywords],
+    ) -> Added:
+        """Add a batch to a stream, which is made with its first batch.
+
+        Adding a batch that is already there changes nothing. Late batches are added like others.
+
+        Parameters
+        ----------
+        data, y, progress
+            Table, as in :func:`count`, or Counts.
+        name
+            Name of the stream.
+        sensitive_features, label
+            Columns of the stream. Later batches need not name them again.
+        at
+            Time of the batch: a text such as ``"2026-11-15"``, a date or a datetime. By default now.
+        time_column
+            Column with the time of each row, by which the table is split into batches.
+        every
+            Length of these batches: ``"hour"``, ``"day"``, ``"week"`` or ``"month"``.
+        id
+            Id of the batch. By default a hash of its counts, its time and its tags.
+        tags
+            Names and values, such as ``{"region": "north"}``.
+        replace
+            Whether to correct a batch whose id is there with other counts. Both versions are kept.
+        timezone
+            Time zone of a time that states none.
+        **options
+            How the table is counted; see Other Parameters. Later batches are counted like the first.
+
+        Returns
+        -------
+        Added
+            What became of the batch, and what differs from earlier ones: new values, columns that
+            vanished or were renamed, late arrival.
+        """
+        zone = zone_named(timezone)
+        moment, given_tags = self._moment(at, zone), read_tags(tags)
+        if time_column is not None and (at is not None or id is not None):
+            raise InputError(
+                "`time_column` gives every batch its time and id; leave out `at` and `id`."
+            )
+        known = self._known(name)
+        columns = {"sensitive_features": sensitive_features, "label": label, "y": y}
+        counts, stream, remarks = count_batch(
+            data, name, known, columns, time_column, every, dict(options), progress
+        )
+        left_out, entries = 0, []
+        if time_column is None:
+            entries = [Entry(counts, moment, id, given_tags, at is None, remarks)]
+        else:
+            left_out, parts = split_by_time(counts, every, zone)
+            entries = [
+                Entry(part, when, None, given_tags, remarks=remarks if i == 0 else ())
+                for i, (when, part) in enumerate(parts)
+            ]
+            if not entries:
+                raise InputError(
+                    f"no row has a time in the column {time_column!r}; nothing was added."
+                )
+        for entry in entries:
+            if not entry.counts.n:
+                raise InputError(
+                    f"the batch for {name} has no rows, so nothing was added; tables without rows say nothing."
+                )
+        store = self._store(create=True, write=True)
+        if known is None:
+            stream = store.define(stream)
+            require_same(stream, counts, time_column)
+        receipts = store.add(stream, entries, replace=replace)
+        return Added(name=stream.name, receipts=tuple(receipts), zone=zone, left_out=left_out)
+
+    def _known(self, name: str) -> Stream | None:
+        """The stream of a name, if there is a store that has it."""
+        if not _exists(self._address):
+            return None
+        return self._store(create=True, write=True).find(name)
+
+    def _moment(self, at: Any, zone: datetime.tzinfo) -> datetime.datetime:
+        now = datetime.datetime.now(datetime.UTC)
+        return now.replace(microsecond=0) if at is None else read_moment(at, zone)
+
+    # ------------------------------------------------------------------ changing
+
+    def withdraw(self, id: str, *, name: str, reason: str = "") -> None:  # noqa: A002
+        """Take a batch out of all sums and tests. It is kept, and may be added again with ``replace``.
+
+        Parameters
+        ----------
+        id
+            Id of the batch.
+        name
+            Name of its stream.
+        reason
+            Why it is withdrawn, for the history.
+        """
+        store = self._store(write=True)
+        store.withdraw(store.stream(name), id, reason)
+
+    def acknowledge(self, name: str, *, reason: str = "") -> None:
+        """Begin all tests of a stream anew, as after an alert whose cause is mended.
+
+        Parameters
+        ----------
+        name
+            Name of the stream.
+        reason
+            What was done, for the history.
+        """
+        store = self._store(write=True)
+        store.acknowledge(store.stream(name), reason)
+
+    def merge(
+        self, name: str, *, older_than: str = "90d", every: Every = "week", timezone: str = "UTC"
+    ) -> tuple[int, int]:
+        """Merge older batches; totals stay the same, and so does the evidence of rules in use.
+
+        Parameters
+        ----------
+        name
+            Name of the stream.
+        older_than
+            Age of batches that are merged, counted from the last one.
+        every
+            Length of the merged batches.
+        timezone
+            Time zone in which days, weeks and months begin.
+
+        Returns
+        -------
+        tuple[int, int]
+            How many batches were merged, and into how many.
+        """
+        zone = zone_named(timezone)
+        store = self._store(write=True)
+        series = Series.read(store, name)
+        if not len(series):
+            return 0, 0
+        before = floor(series.last - read_span(older_than), every, zone)
+        return merge_older(store, name, before=before, every=every, zone=zone)
+
+    # ------------------------------------------------------------------ checking
+
+    @takes(WatchOptions)
+    def check(
+        self,
+        name: str,
+        *,
+        policy: Policy | Mapping[str, Any] | str | os.PathLike[str] | None = None,
+        timezone: str = "UTC",
+        **options: Unpack[WatchKeywords],
+    ) -> StreamCheck:
+        """Check a stream against limits. It may be done every day: alerts hold over the whole stream.
+
+        Parameters
+        ----------
+        name
+            Name of the stream.
+        policy
+            Limits: a Policy, plain data as in ``equipoise.toml``, or the path of such a file. By
+            default the largest |UB| allowed is 0.1.
+        timezone
+            Time zone in which times are shown.
+        **options
+            Limits and the level of alerts; see Other Parameters.
+
+        Returns
+        -------
+        StreamCheck
+            Alerts, with the evidence and since when; recent changes; groups that have vanished or
+            are too small to judge.
+        """
+        store, tested = self._tested(name, policy, dict(options))
+        return check_series(tested, store=store.name, zone=zone_named(timezone))
+
+    @takes(WatchOptions)
+    def history(
+        self,
+        name: str,
+        *,
+        policy: Policy | Mapping[str, Any] | str | os.PathLike[str] | None = None,
+        group: Group | str | None = None,
+        timezone: str = "UTC",
+        **options: Unpack[WatchKeywords],
+    ) -> History:
+        """Show how biases, evidence, group sizes and label rates of a stream went over time.
+
+        Parameters
+        ----------
+        name
+            Name of the stream.
+        policy
+            Limits, as in :meth:`check`.
+        group
+            Group whose biases are drawn; its pattern may name a label, too. By default those with
+            alerts and the most evidence.
+        timezone
+            Time zone in which times are shown.
+        **options
+            Limits and the level of alerts; see Other Parameters.
+        """
+        zone = zone_named(timezone)
+        store, tested = self._tested(name, policy, dict(options))
+        wanted = None if group is None else dict(Group.parse(str(group)))
+        label = None
+        if wanted is not None:
+            for each in wanted:
+                tested.groups.counts.axis(each).code(wanted[each])
+            label = wanted.pop(tested.groups.counts.label.name, None)
+        chosen = Group(wanted) if wanted else None
+        return make_history(tested, store=store.name, zone=zone, group=chosen, label=label)
+
+    @takes(WatchOptions)
+    def metrics(
+        self,
+        name: str | None = None,
+        *,
+        policy: Policy | Mapping[str, Any] | str | os.PathLike[str] | None = None,
+        **options: Unpack[WatchKeywords],
+    ) -> str:
+        """Write the state of a stream, or of all, as OpenMetrics text for Prometheus.
+
+        Parameters
+        ----------
+        name
+            Name of the stream. By default all streams of the store.
+        policy
+            Limits, as in :meth:`check`.
+        **options
+            Limits and the level of alerts; see Other Parameters.
+        """
+        streams = self._store().streams() if name is None else [self._store().stream(name)]
+        return write_metrics([self.check(s.name, policy=policy, **options) for s in streams])
+
+    def notify(self, check: StreamCheck, address: str, *, key: bytes) -> Delivery:
+        """Send the result of a check to a webhook, with a signature.
+
+        Parameters
+        ----------
+        check
+            Result of :meth:`check`.
+        address
+            Address that the result is posted to.
+        key
+            Secret key of the signature, at least 16 bytes.
+        """
+        return send(check.to_dict(), address, key)
+
+    def _tested(self, name: str, policy: Any, options: dict[str, Any]) -> tuple[Store, Examination]:
+        given, left = take(WatchOptions, options)
+        if left:
+            raise InputError(f"unknown options: {', '.join(left)}.")
+        watched = watched_by(policy, given)
+        store = self._store()
+        with store.reading():
+            series = Series.read(store, name)
+            kept, known = evidence_of(store, series.stream), policies_of(store, series.stream)
+        tested = run_tests(series, watched, kept)
+        key = watched.key(tested.begin)
+        if key not in known and os.access(self._address, os.W_OK):
+            remember_policy(self._store(write=True), series.stream, key, watched.to_dict())
+        return store, tested
+
+    # ------------------------------------------------------------------ reading
+
+    def counts(
+        self,
+        name: str,
+        *,
+        window: str | None = None,
+        since: Any = None,
+        until: Any = None,
+        tags: Mapping[str, str] | Sequence[str] = (),
+        timezone: str = "UTC",
+    ) -> Counts:
+        """Sum the counts of batches, all or those of a window. No row is read for it.
+
+        Parameters
+        ----------
+        name
+            Name of the stream.
+        window
+            Length of the window that ends with the last batch, such as ``"30d"``.
+        since, until
+            Times from which and before which batches are used.
+        tags
+            Tags that the batches have.
+        timezone
+            Time zone of times that state none.
+        """
+        zone = zone_named(timezone)
+        series = Series.read(self._store(), name)
+        given_tags = read_tags(tags)
+        series = series.tagged(given_tags) if given_tags else series
+        first, end = (None if t is None else read_moment(t, zone) for t in (since, until))
+        chosen = series.between(first, end)
+        if window is not None and len(chosen):
+            if since is not None:
+                raise InputError("give either `window` or `since`, not both.")
+            chosen = chosen.between(chosen.last - read_span(window), None)
+            # A window of 7 days of daily batches has 7 of them.
+            chosen = chosen.where(chosen.starts > _before(chosen, window))
+        if not len(chosen):
+            raise InputError(f"{name} has no batch in that time.")
+        return chosen.total
+
+    @takes(PlanOptions)
+    def plan(
+        self,
+        name: str,
+        *,
+        window: str | None = None,
+        since: Any = None,
+        until: Any = None,
+        tags: Mapping[str, str] | Sequence[str] = (),
+        timezone: str = "UTC",
+        progress: Reporter = silent,
+        **options: Unpack[PlanKeywords],
+    ) -> Plan:
+        """Plan what would repair a stream or a window of it, from its counts alone.
+
+        Parameters
+        ----------
+        name, window, since, until, tags, timezone
+            Batches that are summed, as in :meth:`counts`.
+        progress
+            Progress callback.
+        **options
+            Options of :func:`plan`.
+        """
+        counts = self.counts(
+            name, window=window, since=since, until=until, tags=tags, timezone=timezone
+        )
+        return make_plan(counts, progress=progress, **options)
+
+    def streams(self, *, timezone: str = "UTC") -> StreamList:
+        """List the streams of the store.
+
+        Parameters
+        ----------
+        timezone
+            Time zone in which times are shown.
+        """
+        store = self._store()
+        with store.reading():
+            found = []
+            for stream in store.streams():
+                batches, rows, *times = store.sizes(stream)
+                first, last = (None if at is None else from_number(at) for at in times)
+                found.append(StreamSummary(stream, batches, rows, first, last))
+        return StreamList(store=store.name, streams=tuple(found), zone=zone_named(timezone))
+
+    def batches(self, name: str, *, timezone: str = "UTC") -> BatchList:
+        """List the batches of a stream, also those that were corrected or withdrawn.
+
+        Parameters
+        ----------
+        name
+            Name of the stream.
+        timezone
+            Time zone in which times are shown.
+        """
+        store = self._store()
+        with store.reading():
+            found = store.batches(store.stream(name), everything=True)
+        return BatchList(name=name, batches=found, zone=zone_named(timezone))
+
+    # ------------------------------------------------------------------ the store
+
+    def _store(self, *, create: bool = False, write: bool = False) -> Store:
+        """The store, opened once for reading, and again when something is written first."""
+        if self._open is None or (write and not self._open.writes):
+            if self._open is not None:
+                self._open.close()
+            self._open = Store(self._address, create=create, write=write)
+        return self._open
+
+    def close(self) -> None:
+        """Close the store; the next call opens it again."""
+        if self._open is not None:
+            self._open.close()
+            self._open = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _exists(address: str) -> bool:
+    return is_postgres(address) or Path(address).exists()
+
+
+def _before(series: Series, window: str) -> int:
+    return to_number(series.last - read_span(window))

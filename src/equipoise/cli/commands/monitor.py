@@ -1,0 +1,369 @@
+"""``equipoise monitor``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.core import ParameterSource
+
+from equipoise.cli import options, terminal
+from equipoise.cli.command import CommandGroup
+from equipoise.cli.output import PICTURES, Output, output_options, print_result
+from equipoise.options.count import CountRequest, ReadOptions
+from equipoise.options.monitor import BatchOptions, WatchOptions, WindowOptions, ZoneOptions
+from equipoise.options.plan import PlanOptions
+
+if TYPE_CHECKING:
+    from equipoise.api.monitors import Monitor
+    from equipoise.monitoring.check import StreamCheck
+
+
+@click.group("monitor", cls=CommandGroup)
+def command() -> None:
+    """Watch bias as data arrives: keep a history of counts, and check it every day.
+
+    A store is a SQLite file, or the address of a PostgreSQL database. It holds the number of rows
+    of every cell of every batch, and never a row. An alert holds over the whole stream: the chance
+    that a stream inside its limits ever raises one is at most --alpha, however often it is checked.
+    """
+
+
+store = options.option(
+    "--store",
+    required=True,
+    metavar="STORE",
+    group="Data",
+    common=True,
+    help="File of the store, such as bias.sqlite, or postgresql://user@host/db?schema=monitoring.",
+)
+stream = options.option(
+    "--name",
+    "-n",
+    required=True,
+    metavar="NAME",
+    group="Data",
+    common=True,
+    help="Name of the stream.",
+)
+policy = options.file(
+    "--policy",
+    group="What is allowed",
+    common=True,
+    help="File with a table [check] of rules, as for equipoise check. By default the rules of "
+    "equipoise.toml, if there is one.",
+)
+watched = options.stacked(
+    stream, store, policy, options.request(WatchOptions), options.request(ZoneOptions)
+)
+reason = options.option(
+    "--reason", default="", metavar="TEXT", group="Output", help="Why, for the history."
+)
+
+
+@command.command(
+    epilog="""\b
+Examples:
+  equipoise monitor add day.parquet --store bias.sqlite --name loans \\
+    --sensitive sex,race --label approved --at 2026-11-15
+  equipoise monitor add day.csv --store bias.sqlite --name loans --tag region=north
+  equipoise monitor add year.parquet --store bias.sqlite --name loans -s sex -l approved \\
+    --time-column decided --every week
+  equipoise monitor add fixed.csv --store bias.sqlite --name loans --id 2026-11-15 --replace
+
+The first batch of a stream names its columns; later ones need not. Adding a batch that is already
+there changes nothing. Exit codes: 0 added or already there, 2 bad input, nothing added.""",
+)
+@click.argument("data")
+@stream
+@store
+@options.request(BatchOptions)
+@options.request(ZoneOptions)
+@options.request(
+    CountRequest,
+    ReadOptions,
+    sensitive_features={"help": "Sensitive attributes, with the first batch."},
+    label={"help": "Label column, with the first batch."},
+)
+@options.run
+@options.json
+@click.pass_context
+def add(ctx: click.Context, /, data: str, name: str, as_json: bool, **given: Any) -> None:
+    """Count DATA, and add it to a stream as a batch."""
+    chosen = ctx.get_parameter_source
+    # What is not given is counted as in the first batch.
+    for key in [k for k in given if chosen(k) is ParameterSource.DEFAULT]:
+        if key not in ("quiet", "timezone", "every", "replace"):
+            del given[key]
+    quiet, monitor = given.pop("quiet"), _open(given.pop("store"))
+    if given.get("sensitive_features") == ():
+        del given["sensitive_features"]
+    with terminal.progress(quiet=quiet) as report:
+        added = monitor.add(data, name=name, progress=report, **given)
+    print_result(added, as_json=as_json)
+
+
+@command.command(
+    epilog="""\b
+Examples:
+  equipoise monitor check --store bias.sqlite --name loans
+  equipoise monitor check --store bias.sqlite --name loans --max-abs-ub 0.2 --min-count 500
+  equipoise monitor check --store bias.sqlite --name loans --policy equipoise.toml --json
+  equipoise monitor check --store bias.sqlite --name loans \\
+    --webhook https://example.org/alerts --webhook-key-file key
+
+Exit codes: 0 no alert, 1 an alert, 2 bad input, 3 a group has vanished or is too small to judge.""",
+)
+@watched
+@options.option(
+    "--webhook",
+    metavar="URL",
+    group="Output",
+    help="Address that the result is posted to if there is an alert, as JSON with a signature.",
+)
+@options.file(
+    "--webhook-key-file",
+    "webhook_key",
+    cls=options.KeyFile,
+    help="File with the secret key of the signature.",
+)
+@options.option(
+    "--webhook-always", is_flag=True, group="Output", help="Post the result without an alert, too."
+)
+@options.top("findings", "20 in text")
+@options.quiet
+@output_options("text", "json", "markdown", "html")
+@click.pass_obj
+def check(
+    config: dict[str, Any],
+    /,
+    output: Output,
+    name: str,
+    webhook: str | None,
+    webhook_key: bytes | None,
+    webhook_always: bool,
+    top: int | None,
+    **given: Any,
+) -> int:
+    """Check a stream against limits, as often as you like.
+
+    The limits are those of --max-abs-ub, --four-fifths, a --policy, or the rules of equipoise.toml.
+    """
+    if (webhook is None) != (webhook_key is None):
+        raise click.UsageError("give --webhook and --webhook-key-file together.")
+    given.pop("quiet")
+    monitor = _open(given.pop("store"))
+    result = monitor.check(name, **_with_rules(given, config))
+    code = output.show(
+        result,
+        text=lambda: _text(result, 20 if top is None else top),
+        markdown=lambda: f"{result.markdown()}",
+    )
+    if webhook is not None and webhook_key is not None and (result.alerts or webhook_always):
+        sent = monitor.notify(result, webhook, key=webhook_key)
+        terminal.say(f"sent to {sent.address} ({sent.status})", quiet=output.quiet)
+    return code
+
+
+def _text(result: StreamCheck, top: int) -> str:
+    grid = result.grid(top)
+    more = sum(f.kind != "inside" or f.changed for f in result.findings) - len(grid.rows)
+    table = [grid.text() + (f"\n… and {more:,} more" if more > 0 else "")] if grid.rows else []
+    return "\n\n".join(["\n".join([result.heading, *result.sentences]), *table])
+
+
+@command.command(
+    epilog="""\b
+Examples:
+  equipoise monitor show --store bias.sqlite --name loans
+  equipoise monitor show --store bias.sqlite --name loans -o history.html
+  equipoise monitor show --store bias.sqlite --name loans --group 'sex=Female' -o female.html
+  equipoise monitor show --store bias.sqlite --name loans --timezone Europe/Berlin --json""",
+)
+@watched
+@options.option(
+    "--group",
+    metavar="PATTERN",
+    group="Which groups",
+    help="Group whose bias is drawn, such as 'sex=Female' or 'sex=Female, approved=yes'. By default "
+    "those with alerts and the most evidence.",
+)
+@options.quiet
+@output_options("text", "json", "csv", "markdown", "html", *PICTURES)
+@click.pass_obj
+def show(config: dict[str, Any], /, output: Output, name: str, **given: Any) -> int:
+    """Show the history of a stream: biases, evidence, alerts, group sizes and label rates."""
+    given.pop("quiet")
+    monitor = _open(given.pop("store"))
+    history = monitor.history(name, **_with_rules(given, config))
+    return output.show(
+        history, said=history.sentences[:1], page={"source": name}, csv=history.to_csv
+    )
+
+
+@command.command(
+    epilog="""\b
+Examples:
+  equipoise monitor metrics --store bias.sqlite
+  equipoise monitor metrics --store bias.sqlite --name loans -o bias.prom""",
+)
+@store
+@options.option(
+    "--name", "-n", metavar="NAME", group="Data", help="Name of a stream. By default all streams."
+)
+@policy
+@options.request(WatchOptions)
+@options.file("--output", "-o", help="File to write, as for the textfile collector of Prometheus.")
+@click.pass_obj
+def metrics(config: dict[str, Any], /, name: str | None, output: str | None, **given: Any) -> None:
+    """Write the state of all streams of a store as OpenMetrics text, for Prometheus."""
+    monitor = _open(given.pop("store"))
+    text = monitor.metrics(name, **_with_rules(given, config))
+    terminal.emit(text.rstrip("\n"), output, quiet=True)
+
+
+@command.command(
+    epilog="""\b
+Examples:
+  equipoise monitor plan --store bias.sqlite --name loans --window 30d
+  equipoise monitor plan --store bias.sqlite --name loans --window 30d --tolerance 0.1 -o plan.json
+  equipoise monitor plan --store bias.sqlite --name loans --since 2026-10-01 --until 2026-11-01
+
+Exit codes are those of equipoise plan.""",
+)
+@stream
+@store
+@options.request(WindowOptions)
+@options.request(ZoneOptions)
+@options.request(PlanOptions)
+@options.top("cells", "20 in text, 50 in HTML")
+@options.quiet
+@output_options("text", "json", "csv", "markdown", "html", *PICTURES)
+def plan(output: Output, name: str, top: int | None, **given: Any) -> int:
+    """Plan what would repair a stream or a window of it, from its counts alone."""
+    quiet, monitor = given.pop("quiet"), _open(given.pop("store"))
+    kept = {key: value for key, value in given.items() if value != ()}
+    with terminal.progress(quiet=quiet) as report:
+        made = monitor.plan(name, progress=report, **kept)
+    return output.show(
+        made,
+        said=made.explanation,
+        page={"source": name, "top": 50 if top is None else top},
+        csv=lambda: made.to_csv(top),
+        markdown=lambda: made.markdown(top),
+        text=lambda: made.text(20 if top is None else top),
+    )
+
+
+@command.command(
+    "list",
+    epilog="""\b
+Examples:
+  equipoise monitor list --store bias.sqlite
+  equipoise monitor list --store bias.sqlite --name loans --top 10""",
+)
+@store
+@options.option(
+    "--name", "-n", metavar="NAME", group="Data", help="Name of a stream whose batches are listed."
+)
+@options.request(ZoneOptions)
+@options.top("batches")
+@options.json
+def list_(name: str | None, top: int | None, as_json: bool, timezone: str, **given: Any) -> None:
+    """List the streams of a store, or the batches of one."""
+    monitor = _open(given["store"])
+    if name is None:
+        print_result(monitor.streams(timezone=timezone), as_json=as_json)
+        return
+    found = monitor.batches(name, timezone=timezone)
+    if as_json:
+        print_result(found, as_json=True)
+    else:
+        terminal.emit(f"{found.heading}\n\n{found.grid(top).text()}", None)
+
+
+@command.command(
+    epilog="""\b
+Example:
+  equipoise monitor withdraw --store bias.sqlite --name loans --id 2026-11-15 --reason 'a test run'"""
+)
+@stream
+@store
+@options.option("--id", "id_", required=True, metavar="TEXT", group="Data", help="Id of the batch.")
+@reason
+@options.quiet
+def withdraw(store: str, name: str, id_: str, reason: str, quiet: bool) -> None:
+    """Take a batch out of all sums and tests. It is kept, and the history tells why."""
+    _open(store).withdraw(id_, name=name, reason=reason)
+    terminal.say(f"withdrew the batch {id_} of {name}", quiet=quiet)
+
+
+@command.command(
+    epilog="""\b
+Example:
+  equipoise monitor acknowledge --store bias.sqlite --name loans --reason 'the form is mended'"""
+)
+@stream
+@store
+@reason
+@options.quiet
+def acknowledge(store: str, name: str, reason: str, quiet: bool) -> None:
+    """Begin all tests of a stream anew, as after an alert whose cause is mended."""
+    _open(store).acknowledge(name, reason=reason)
+    terminal.say(f"the tests of {name} begin anew with the next batch", quiet=quiet)
+
+
+@command.command(
+    epilog="""\b
+Examples:
+  equipoise monitor merge --store bias.sqlite --name loans
+  equipoise monitor merge --store bias.sqlite --name loans --older-than 365d --every month
+
+Merged batches can no longer be corrected. Totals stay the same, and so does the evidence for the
+rules that the stream was checked against."""
+)
+@stream
+@store
+@options.option(
+    "--older-than",
+    default="90d",
+    show_default=True,
+    metavar="SPAN",
+    group="Which batches",
+    help="Age from which batches are merged, counted from the last one.",
+)
+@options.option(
+    "--every",
+    type=click.Choice(["hour", "day", "week", "month"]),
+    default="week",
+    show_default=True,
+    group="Which batches",
+    help="Length of the merged batches.",
+)
+@options.request(ZoneOptions)
+@options.quiet
+def merge(store: str, name: str, quiet: bool, **given: Any) -> None:
+    """Merge older batches by week or month, so that a store stays small."""
+    merged, into = _open(store).merge(name, **given)
+    terminal.say(f"merged {merged:,} batches of {name} into {into:,}", quiet=quiet)
+
+
+def _open(place: str) -> Monitor:
+    from equipoise.api.monitors import Monitor
+
+    return Monitor(place)
+
+
+def _with_rules(given: dict[str, Any], config: dict[str, Any]) -> dict[str, Any]:
+    """The keywords of a check: without a policy, the rules are those of the configuration."""
+    kept = {key: value for key, value in given.items() if value != ()}
+    if kept.get("policy") is None:
+        kept["policy"] = _rules(config)
+    return kept
+
+
+def _rules(config: dict[str, Any]) -> dict[str, Any] | None:
+    """The limits of a [check] table; its other keys are about a table and not a stream."""
+    table = {k.replace("-", "_"): v for k, v in config.get("check", {}).items()}
+    kept = ("max_abs_ub", "four_fifths", "favourable", "min_count", "max_order", "rules")
+    return {k: v for k, v in table.items() if k in kept} or None

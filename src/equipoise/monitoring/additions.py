@@ -1,0 +1,220 @@
+"""What became of batches that were added, and the lists of what a store holds."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from equipoise.measures.display import whole
+from equipoise.monitoring.moments import shown
+from equipoise.monitoring.store.records import Batch, Stream
+from equipoise.monitoring.store.store import Receipt
+from equipoise.plain import Grid
+from equipoise.results import FlatTable, Result
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Added(Result):
+    """What became of batches that were to be added to a stream."""
+
+    name: str
+    receipts: tuple[Receipt, ...]
+    zone: datetime.tzinfo = datetime.UTC
+    left_out: int = 0
+    """Number of rows without a time, which are in no batch."""
+
+    @property
+    def added(self) -> int:
+        """Number of batches that are new."""
+        return sum(receipt.outcome == "added" for receipt in self.receipts)
+
+    @property
+    def batch(self) -> Batch:
+        """The batch, or the last one."""
+        return self.receipts[-1].batch
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What was added, what was there already, and what differs from earlier batches."""
+        said = self._one() if len(self.receipts) == 1 else self._several()
+        if self.left_out:
+            said.append(f"{self.left_out:,} rows without a time are in no batch.")
+        remarks = [text for receipt in self.receipts for text in receipt.remarks]
+        more = [f"… and {len(remarks) - 5:,} more remarks; the history lists them."]
+        return (*said, *remarks[:5], *(more * (len(remarks) > 5)))
+
+    def _one(self) -> list[str]:
+        (receipt,) = self.receipts
+        batch = receipt.batch
+        if receipt.outcome == "there":
+            return [f"The batch {batch.id} of {self.name} is already there; nothing was changed."]
+        done = "Added" if receipt.outcome == "added" else "Corrected"
+        rows = "row" if batch.n == 1 else "rows"
+        when = shown(batch.starts, self.zone)
+        return [f"{done} the batch {batch.id} of {when} with {batch.n:,} {rows} to {self.name}."]
+
+    def _several(self) -> list[str]:
+        rows = sum(r.batch.n for r in self.receipts if r.outcome != "there")
+        first = min(r.batch.starts for r in self.receipts)
+        last = max(r.batch.starts for r in self.receipts)
+        number = {o: sum(r.outcome == o for r in self.receipts) for o in ("corrected", "there")}
+        said = [
+            (
+                f"Added {self.added:,} batches with {rows:,} rows to {self.name}, "
+                f"{shown(first, self.zone)} to {shown(last, self.zone)}."
+            )
+        ]
+        said += [f"{number['corrected']:,} were corrected."] * bool(number["corrected"])
+        return said + [f"{number['there']:,} were already there."] * bool(number["there"])
+
+    def grid(self) -> Grid:
+        """The batches as a table."""
+        rows = tuple(
+            (r.outcome, r.batch.id, shown(r.batch.starts, self.zone), whole(r.batch.n))
+            for r in self.receipts
+        )
+        return Grid(("outcome", "id", "time", "rows"), rows, frozenset({3}))
+
+    def _grids(self) -> Sequence[Grid]:
+        return []
+
+    def _table(self) -> FlatTable:
+        rows = ((r.outcome, *_columns(r.batch).values()) for r in self.receipts)
+        return ("outcome", *_BATCH), rows
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, as written to JSON."""
+        return {
+            "schema": "equipoise.added/1",
+            "name": self.name,
+            "sentences": list(self.sentences),
+            "added": self.added,
+            "left_out": self.left_out,
+            "batches": [
+                {"outcome": r.outcome, **r.batch.to_dict(), "remarks": list(r.remarks)}
+                for r in self.receipts
+            ],
+            "version": self.version,
+            "time": self.time,
+        }
+
+
+_BATCH = ("id", "at", "until", "state", "rows", "batches", "tags")
+
+
+def _columns(batch: Batch) -> dict[str, Any]:
+    told = batch.to_dict()
+    return {name: told[name] for name in _BATCH}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class BatchList(Result):
+    """The batches of a stream, with corrected and withdrawn versions."""
+
+    name: str
+    batches: tuple[Batch, ...]
+    zone: datetime.tzinfo = datetime.UTC
+    _most: ClassVar[int | None] = 50
+
+    @property
+    def heading(self) -> str:
+        """How many there are."""
+        n = sum(batch.state in ("current", "merged") for batch in self.batches)
+        other = len(self.batches) - n
+        more = f", and {other:,} that were corrected or withdrawn" if other else ""
+        return f"{self.name}: {n:,} {'batch' if n == 1 else 'batches'}{more}"
+
+    def grid(self, top: int | None = None) -> Grid:
+        """The last batches as a table."""
+        chosen = self.batches if top is None else self.batches[max(len(self.batches) - top, 0) :]
+        rows = tuple(
+            (
+                *(shown(b.starts, self.zone), b.id, whole(b.n), whole(b.merged), b.state),
+                ", ".join(f"{k}={v}" for k, v in b.tags.items()),
+            )
+            for b in chosen
+        )
+        return Grid(("time", "id", "rows", "batches", "state", "tags"), rows, frozenset({2, 3}))
+
+    def _table(self) -> FlatTable:
+        return _BATCH, (tuple(_columns(b).values()) for b in self.batches)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, as written to JSON."""
+        return {
+            "schema": "equipoise.batches/1",
+            "name": self.name,
+            "batches": [batch.to_dict() for batch in self.batches],
+            "version": self.version,
+            "time": self.time,
+        }
+
+
+@dataclass(frozen=True)
+class StreamSummary:
+    """One stream of a store: its columns, and how much it holds."""
+
+    stream: Stream
+    batches: int
+    rows: int
+    first: datetime.datetime | None
+    last: datetime.datetime | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, for JSON."""
+        return {
+            "name": self.stream.name,
+            "sensitive": list(self.stream.request.sensitive),
+            "label": self.stream.request.label,
+            "batches": self.batches,
+            "rows": self.rows,
+            "first": None if self.first is None else self.first.isoformat(),
+            "last": None if self.last is None else self.last.isoformat(),
+        }
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class StreamList(Result):
+    """The streams of a store."""
+
+    store: str
+    streams: tuple[StreamSummary, ...]
+    zone: datetime.tzinfo = datetime.UTC
+
+    @property
+    def heading(self) -> str:
+        """How many there are."""
+        n = len(self.streams)
+        return f"{self.store}: {n:,} {'stream' if n == 1 else 'streams'}"
+
+    def grid(self) -> Grid:
+        """The streams as a table."""
+        rows = tuple(
+            (
+                each.stream.name,
+                ", ".join(each.stream.request.sensitive),
+                each.stream.request.label,
+                *(whole(each.batches), whole(each.rows)),
+                *("–" if at is None else shown(at, self.zone) for at in (each.first, each.last)),
+            )
+            for each in self.streams
+        )
+        headers = ("name", "sensitive", "label", "batches", "rows", "first", "last")
+        return Grid(headers, rows, frozenset({3, 4}))
+
+    def _table(self) -> FlatTable:
+        told: list[Mapping[str, Any]] = [each.to_dict() for each in self.streams]
+        names = ("name", "sensitive", "label", "batches", "rows", "first", "last")
+        return names, (tuple(each[name] for name in names) for each in told)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, as written to JSON."""
+        return {
+            "schema": "equipoise.streams/1",
+            "store": self.store,
+            "streams": [each.to_dict() for each in self.streams],
+            "version": self.version,
+            "time": self.time,
+        }

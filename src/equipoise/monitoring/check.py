@@ -1,0 +1,319 @@
+"""The check of a stream against a policy, which may be made every day."""
+
+from __future__ import annotations
+
+import datetime
+import functools
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from equipoise.lattice import Group, format_value
+from equipoise.measures.display import UNKNOWN, number, whole
+from equipoise.measures.policy import EXIT_CODES, Status
+from equipoise.measures.rules import Rule
+from equipoise.monitoring.moments import shown
+from equipoise.options.monitor import AlertOn
+from equipoise.plain import Grid
+from equipoise.results import FlatTable, Result, column_names
+from equipoise.values import Value, plain
+
+SCHEMA = "equipoise.monitor/1"
+Kind: TypeAlias = Literal["outside", "changed", "vanished", "too small", "inside"]
+KINDS: Mapping[Kind, str] = {
+    "outside": "the evidence is strong enough that the limit does not hold in every batch",
+    "changed": "the bias has left the limit lately, by the change detector",
+    "vanished": "the group had rows before, and has had none for so long that chance hardly explains it",
+    "too small": "the bias of the rows so far is outside the limit, and they are too few to tell",
+    "inside": "there is no alert",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Watched:
+    """What is watched in a stream: which groups, by which rules, and with which evidence."""
+
+    rules: tuple[Rule, ...]
+    alpha: float = 0.05
+    alert_on: AlertOn = "evidence"
+    max_order: int | None = None
+    favourable: str | None = None
+    tags: Mapping[str, str] | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, for JSON."""
+        return {
+            "rules": [rule.to_dict() for rule in self.rules],
+            "alpha": self.alpha,
+            "alert_on": self.alert_on,
+            "max_order": self.max_order,
+            "favourable": self.favourable,
+            "tags": dict(self.tags or {}),
+        }
+
+    def key(self, start: int) -> str:
+        """What identifies the evidence: rules, groups, batches, and the place they are tested from."""
+        told = {k: v for k, v in self.to_dict().items() if k not in ("alpha", "alert_on")}
+        text = json.dumps([told, start], sort_keys=True, ensure_ascii=False)
+        return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+@dataclass(frozen=True)
+class StreamFinding:
+    """A group and label of a stream, with the evidence against its limit."""
+
+    group: Group
+    label: Value
+    rule: Rule
+    kind: Kind
+    rows: int
+    cases: int
+    batches: int
+    """Number of batches with rows of the group and of what it is compared with."""
+    ub: float
+    """UB within batches: that of the ratio of rates common to all tested batches (Mantel–Haenszel).
+
+    A rate that drifts does not change it; and it holds for the group's share of all these rows."""
+    ub_low: float
+    ub_high: float
+    log10_e: float
+    """Decimal logarithm of the e-value: 2 is evidence of 100 to 1."""
+    since: datetime.datetime | None
+    """Estimated time from which the bias has been outside."""
+    raised: datetime.datetime | None
+    """Time of the batch that raised the alert."""
+    changed: bool
+    last_seen: datetime.datetime | None
+
+    @property
+    def e_value(self) -> float:
+        """The e-value; infinite beyond the range of numbers."""
+        return 10.0**self.log10_e if self.log10_e < 300 else math.inf
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, for JSON."""
+        own = {k: v for k, v in vars(self).items() if k not in ("group", "rule", "label")}
+        told = {
+            k: v.isoformat() if isinstance(v, datetime.datetime) else plain(v)
+            for k, v in own.items()
+        }
+        return {
+            "group": {k: plain(v) for k, v in self.group.items()},
+            "pattern": str(self.group),
+            "label": plain(self.label),
+            "measure": self.rule.measure,
+            "limits": self.rule.limits,
+            **told,
+        }
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class StreamCheck(Result):
+    """The check of a stream: alerts, changes, and groups that cannot be judged.
+
+    Attributes
+    ----------
+    name
+        Name of the stream.
+    watched
+        The rules, and the level of the evidence.
+    findings
+        Every group and label that rules apply to; alerts come first.
+    batches, rows
+        Numbers of batches and of rows of the stream.
+    """
+
+    name: str
+    store: str
+    watched: Watched
+    findings: tuple[StreamFinding, ...]
+    batches: int
+    rows: int
+    first: datetime.datetime | None
+    last: datetime.datetime | None
+    remarks: tuple[str, ...] = ()
+    zone: datetime.tzinfo = datetime.UTC
+
+    @functools.cached_property
+    def alerts(self) -> tuple[StreamFinding, ...]:
+        """The findings that make the check fail."""
+        on = self.watched.alert_on
+        return tuple(
+            f
+            for f in self.findings
+            if (f.kind == "outside" and on != "changes") or (f.changed and on != "evidence")
+        )
+
+    @property
+    def undecided(self) -> tuple[StreamFinding, ...]:
+        """GroupSeries that have vanished, or are too small to judge."""
+        return tuple(f for f in self.findings if f.kind in ("vanished", "too small"))
+
+    @property
+    def changes(self) -> tuple[StreamFinding, ...]:
+        """The changes that the change detector has found, and the evidence of all batches has not."""
+        return tuple(f for f in self.findings if f.kind == "changed")
+
+    @property
+    def telling(self) -> tuple[StreamFinding, ...]:
+        """All findings but those that are inside their limits."""
+        return tuple(f for f in self.findings if f.kind != "inside")
+
+    @property
+    def status(self) -> Status:
+        """``"outside"`` if there is an alert, ``"undecided"`` if not all can be judged."""
+        if self.alerts:
+            return "outside"
+        return "undecided" if self.undecided or not self.findings else "inside"
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of the command line: 0 no alert, 1 an alert, 3 not enough evidence."""
+        return EXIT_CODES[self.status]
+
+    @property
+    def heading(self) -> str:
+        """What was checked, in one line."""
+        if self.first is None or self.last is None:
+            return f"{self.name}: no batches"
+        return (
+            f"{self.name}: {self.batches:,} {'batch' if self.batches == 1 else 'batches'} with "
+            f"{self.rows:,} rows, {shown(self.first, self.zone)} to {shown(self.last, self.zone)}"
+        )
+
+    @property
+    def outcome(self) -> str:
+        """The outcome in a sentence."""
+        n = len(self.findings)
+        pairs = f"{n:,} group and label {'pair' if n == 1 else 'pairs'}"
+        if not n:
+            return (
+                "No group could be compared with others in any batch, so nothing can be judged yet."
+            )
+        if self.status == "outside":
+            return f"Alert: {len(self.alerts):,} of {pairs} are outside their limits."
+        if self.status == "undecided":
+            vanished = len({str(f.group) for f in self.undecided if f.kind == "vanished"})
+            small = sum(f.kind == "too small" for f in self.undecided)
+            parts = [f"{small:,} of {pairs} have too few rows to judge"] * bool(small)
+            parts += [
+                f"{vanished:,} {'group has' if vanished == 1 else 'groups have'} vanished"
+            ] * bool(vanished)
+            return f"No alert, but {' and '.join(parts)}. Leave small groups out with `min_count`."
+        return f"No alert: the limits hold for all {pairs}, as far as the batches tell."
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """The outcome, what the worst alert says, changes, and what else is to be known."""
+        said = [self.outcome]
+        if self.alerts:
+            said += [self.explain(max(self.alerts, key=lambda f: f.log10_e))]
+        if self.changes and self.watched.alert_on == "evidence":
+            first = self.changes[0]
+            said.append(
+                f"The change detector sees {len(self.changes):,} "
+                f"{'change' if len(self.changes) == 1 else 'changes'} that the evidence of all batches does "
+                f"not show yet, as of {first.group} for {format_value(first.label)}{self._since(first)}."
+            )
+        return (*said, *self.remarks)
+
+    def explain(self, finding: StreamFinding) -> str:
+        """What one finding says, in a sentence."""
+        label = format_value(finding.label)
+        sure = (
+            f"if the limit held in every batch, the chance of ever seeing this much evidence was at "
+            f"most 1 in {_odds(finding.log10_e)}"
+        )
+        return (
+            f"{finding.group} for {label}: {finding.rule.limits} does not hold, UB is "
+            f"{number(finding.ub)} within batches{self._since(finding)}; {sure}."
+        )
+
+    def _since(self, finding: StreamFinding) -> str:
+        return "" if finding.since is None else f", since about {shown(finding.since, self.zone)}"
+
+    def grid(self, top: int | None = None) -> Grid:
+        """The alerts, changes and undecided groups as a table."""
+        told = self.telling[:top]
+        headers = (
+            "state",
+            "group",
+            "label",
+            "rows",
+            "UB",
+            f"{1 - self.watched.alpha:.0%} sequence",
+        )
+        lines = tuple(
+            (
+                f.kind,
+                str(f.group),
+                format_value(f.label),
+                f"{whole(f.cases)} of {whole(f.rows)}",
+                number(f.ub),
+                UNKNOWN if math.isnan(f.ub_low) else f"{number(f.ub_low)} … {number(f.ub_high)}",
+                _evidence(f.log10_e),
+                UNKNOWN if f.since is None else shown(f.since, self.zone),
+                f.rule.limits,
+            )
+            for f in told
+        )
+        return Grid((*headers, "e-value", "since", "limits"), lines, frozenset({3, 4, 5, 6}))
+
+    def _table(self) -> FlatTable:
+        own = (
+            *("state", "group", "n_group", "n_cell", "batches", "ub", "ub_low", "ub_high"),
+            *("log10_e", "since", "raised", "changed", "limits"),
+        )
+        (label,) = column_names(own, [self._label])
+        rows = (
+            (
+                *(f.kind, str(f.group), f.rows, f.cases, f.batches, plain(f.ub), plain(f.ub_low)),
+                *(plain(f.ub_high), plain(f.log10_e), _iso(f.since), _iso(f.raised), f.changed),
+                *(f.rule.limits, str(f.label)),
+            )
+            for f in self.findings
+        )
+        return (*own, label), rows
+
+    @property
+    def _label(self) -> str:
+        return "label"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, as written to JSON."""
+        return {
+            "schema": SCHEMA,
+            "name": self.name,
+            "store": self.store,
+            "status": self.status,
+            "exit_code": self.exit_code,
+            "sentences": list(self.sentences),
+            "batches": self.batches,
+            "rows": self.rows,
+            "first": _iso(self.first),
+            "last": _iso(self.last),
+            "watched": self.watched.to_dict(),
+            "alerts": [f.to_dict() for f in self.alerts],
+            "undecided": [f.to_dict() for f in self.undecided],
+            "changes": [f.to_dict() for f in self.changes],
+            "findings": [f.to_dict() for f in self.findings],
+            "version": self.version,
+            "time": self.time,
+        }
+
+
+def _iso(moment: datetime.datetime | None) -> str | None:
+    return None if moment is None else moment.isoformat()
+
+
+def _odds(log10_e: float) -> str:
+    return f"{10**log10_e:,.0f}" if log10_e < 6 else f"10^{log10_e:.0f}"
+
+
+def _evidence(log10_e: float) -> str:
+    if log10_e >= 6:
+        return f"10^{log10_e:.0f}"
+    return f"{10**log10_e:,.3g}" if log10_e < 3 else f"{10**log10_e:,.0f}"

@@ -1,0 +1,174 @@
+"""What a policy compares in every batch: groups with all other rows, or with other groups."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from equipoise.errors import InputError
+from equipoise.lattice import Group
+from equipoise.measures.findings import fitting_rules, settle_label
+from equipoise.measures.measurement import group_of
+from equipoise.measures.rules import Rule
+from equipoise.monitoring.evidence.factors import ratio_bounds
+from equipoise.monitoring.evidence.samples import Floats, Samples
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from equipoise.counts import Counts
+    from equipoise.monitoring.series import GroupSeries
+    from equipoise.values import Value
+
+REST = -1
+"""Stands for all rows outside of a group."""
+
+
+@dataclass(frozen=True)
+class WatchedPair:
+    """A group and a label that a rule limits; it is compared with all other rows, or with groups."""
+
+    line: int
+    label: int
+    rule: int
+    against: tuple[int, ...]
+    """Lines of groups, or `REST`. Evidence against several is averaged."""
+
+
+@dataclass(frozen=True, eq=False)
+class Comparisons:
+    """The comparisons of all pairs, as arrays with one entry each; a pair has one or more."""
+
+    pairs: tuple[WatchedPair, ...]
+    rules: tuple[Rule, ...]
+    groups: GroupSeries
+    pair: NDArray[np.int64]
+    against: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.pair)
+
+    def of(self, chosen: Sequence[int]) -> Comparisons:
+        """The comparisons of some of the pairs."""
+        return _comparisons([self.pairs[i] for i in chosen], self.rules, self.groups)
+
+    def against_rest(self) -> Comparisons:
+        """Each pair compared with all other rows, whatever its rule compares it with."""
+        n = len(self.pairs)
+        return Comparisons(self.pairs, self.rules, self.groups, np.arange(n), np.full(n, REST))
+
+    def samples(self, batches: slice) -> Samples:
+        """The rows that are compared in some batches."""
+        lines = np.array([self.pairs[i].line for i in self.pair], np.intp)
+        labels = np.array([self.pairs[i].label for i in self.pair], np.intp)
+        g = self.groups
+        x = g.cases[lines, batches, labels].astype(np.float64)
+        m = g.rows[lines, batches].astype(np.float64)
+        z = g.labels[batches].T[labels] - x
+        r = g.all_rows[batches] - m
+        others = np.flatnonzero(self.against != REST)
+        if len(others):
+            at = self.against[others]
+            z[others] = g.cases[at, batches, labels[others]]
+            r[others] = g.rows[at, batches]
+        return Samples(x, m, z, r)
+
+    def bounds(self, samples: Samples) -> tuple[Floats, Floats]:
+        """The bounds of p1/p0 in each batch: no evidence is against what is between them."""
+        found = np.array([_bounds(self.rules[self.pairs[i].rule]) for i in self.pair]).reshape(
+            -1, 2
+        )
+        least, most = found[:, :1], found[:, 1:]
+        on_ub = np.array(
+            [self.rules[self.pairs[i].rule].measure == "uniform_bias" for i in self.pair]
+        )
+        if on_ub.all():
+            return ratio_bounds(samples.share, least, most)
+        low, high = ratio_bounds(samples.share, least, most)
+        return np.where(on_ub[:, None], low, least), np.where(on_ub[:, None], high, most)
+
+
+def _bounds(rule: Rule) -> tuple[float, float]:
+    """The bounds of 1 − UB, or of the impact ratio."""
+    low, high = rule.bounds
+    if rule.measure == "uniform_bias":
+        return max(rule.k * (1 - high), 0.0), rule.k * (1 - low)
+    return max(low, 0.0), high
+
+
+def find_comparisons(
+    groups: GroupSeries, rules: Sequence[Rule], favourable: str | None
+) -> Comparisons:
+    """Find what rules compare; the last rule on a measure that fits a group and label decides."""
+    rules = tuple(_settled(rule, groups.counts, favourable) for rule in rules)
+    totals = groups.rows.sum(axis=1)
+    pairs: list[WatchedPair] = []
+    for key in dict.fromkeys(rule.key for rule in rules):
+        fitting = fitting_rules(groups.counts, groups.codes, rules, key)
+        least = np.array([rule.min_count for rule in rules])[fitting]
+        fits = (fitting >= 0) & (totals[:, None] >= least)
+        for line, label in np.argwhere(fits).tolist():
+            number = int(fitting[line, label])
+            against = _against(groups, totals, rules[number], line)
+            if against:
+                pairs.append(WatchedPair(line, label, number, against))
+    return _comparisons(pairs, rules, groups)
+
+
+def _comparisons(
+    pairs: Sequence[WatchedPair], rules: tuple[Rule, ...], groups: GroupSeries
+) -> Comparisons:
+    pair = [i for i, each in enumerate(pairs) for _ in each.against]
+    against = [other for each in pairs for other in each.against]
+    return Comparisons(
+        tuple(pairs), rules, groups, np.array(pair, np.int64), np.array(against, np.int64)
+    )
+
+
+def _settled(rule: Rule, counts: Counts, favourable: str | None) -> Rule:
+    if rule.measure not in ("uniform_bias", "impact_ratio"):
+        raise InputError(
+            f"the rule {rule.words} cannot be tested batch by batch; monitored rules are on "
+            "uniform_bias or impact_ratio."
+        )
+    return settle_label(rule, counts, favourable)
+
+
+def _against(
+    groups: GroupSeries, totals: NDArray[np.int64], rule: Rule, line: int
+) -> tuple[int, ...]:
+    """What a rule compares a group with; nothing if there is nothing to compare it with."""
+    if rule.measure == "uniform_bias" or rule.reference in (None, "rest"):
+        return (REST,) if totals[line] < groups.all_rows.sum() else ()
+    sizes = np.array([len(axis) for axis in groups.counts.sensitive])
+    fixed = groups.codes[line] != sizes
+    if rule.reference == "best":
+        alike = ((groups.codes != sizes) == fixed).all(axis=1) & (totals >= rule.min_count)
+        alike[line] = False
+        return tuple(np.flatnonzero(alike).tolist())
+    other = _line_of(groups, str(rule.reference))
+    there = groups.codes[other]
+    both = fixed & (there != sizes)
+    # Rows of both groups would be on both sides of the comparison.
+    apart = bool((groups.codes[line][both] != there[both]).any())
+    return (other,) if apart else ()
+
+
+def _line_of(groups: GroupSeries, pattern: str) -> int:
+    wanted = Group.parse(pattern)
+    codes = [
+        axis.code(wanted[axis.name]) if axis.name in wanted else len(axis)
+        for axis in groups.counts.sensitive
+    ]
+    found = np.flatnonzero((groups.codes == codes).all(axis=1))
+    if not len(found):
+        raise InputError(f"the group {wanted} of a rule has no rows in this stream.")
+    return int(found[0])
+
+
+def named(groups: GroupSeries, pair: WatchedPair) -> tuple[Group, Value]:
+    """The group and the label of a pair."""
+    return group_of(groups.counts, groups.codes[pair.line]), groups.counts.label.values[pair.label]

@@ -1,0 +1,94 @@
+"""The two samples of each batch that a comparison is about, and their sums over past batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats: TypeAlias = NDArray[np.float64]
+
+HALF_LIFE = 20
+"""Number of batches after which a past batch counts half in bets that forget."""
+_DECAY = 0.5 ** (1 / HALF_LIFE)
+_BLOCK = 256
+"""Number of batches whose forgetting sums are computed together."""
+
+
+class Samples(NamedTuple):
+    """Rows of the group and of what it is compared with, and of both those with the label."""
+
+    x: Floats
+    """Rows of the group with the label."""
+    m: Floats
+    """Rows of the group."""
+    z: Floats
+    """Other rows with the label."""
+    r: Floats
+    """Other rows."""
+
+    @classmethod
+    def none(cls, comparisons: int) -> Samples:
+        """Samples without rows: the sums before the first batch."""
+        return cls(*np.zeros((4, comparisons)))
+
+    @property
+    def used(self) -> NDArray[np.bool_]:
+        """Batches in which both samples have rows; the others say nothing and are skipped."""
+        return (self.m > 0) & (self.r > 0)
+
+    @property
+    def share(self) -> Floats:
+        """The group's share of all rows, P."""
+        return self.m / np.maximum(self.m + self.r, 1)
+
+    def blocks(self, size: int) -> Iterator[Samples]:
+        """The samples in blocks of batches."""
+        for start in range(0, self.x.shape[1], size):
+            yield Samples(*(part[:, start : start + size] for part in self))
+
+    def rows(self, lines: slice) -> Samples:
+        """Some of the comparisons."""
+        return Samples(*(part[lines] for part in self))
+
+
+def sums_before(samples: Samples, start: Samples) -> tuple[Samples, Samples]:
+    """The sums over all batches before each one, and after the last; ``start`` is what came before.
+
+    >>> one = np.array([[1.0, 2.0, 3.0]])
+    >>> before, after = sums_before(Samples(one, one, one, one), Samples.none(1))
+    >>> before.x.tolist(), after.x.tolist()
+    ([[0.0, 1.0, 3.0]], [6.0])
+    """
+    before, after = [], []
+    for part, first in zip(samples, start, strict=True):
+        sums = np.cumsum(part, axis=1)
+        sums += first[:, None]
+        before.append(np.concatenate([first[:, None], sums[:, :-1]], axis=1))
+        after.append(sums[:, -1] if part.shape[1] else first)
+    return Samples(*before), Samples(*after)
+
+
+def recent_sums_before(samples: Samples, start: Samples) -> tuple[Samples, Samples]:
+    """The same, where a batch counts half after `HALF_LIFE` more."""
+    parts = [_decayed(part, first) for part, first in zip(samples, start, strict=True)]
+    before, after = zip(*parts, strict=True)
+    return Samples(*before), Samples(*after)
+
+
+def _decayed(part: Floats, first: Floats) -> tuple[Floats, Floats]:
+    """Decaying sums, a block at a time as a product with the weights of the batches in it."""
+    before = np.empty_like(part)
+    carried = first
+    for start in range(0, part.shape[1], _BLOCK):
+        block = part[:, start : start + _BLOCK]
+        size = block.shape[1]
+        ages = np.arange(size)[None, :] - np.arange(size)[:, None]
+        weights = np.where(ages > 0, _DECAY ** np.maximum(ages, 1), 0.0)
+        here = block @ weights + carried[:, None] * _DECAY ** np.arange(size)
+        before[:, start : start + size] = here
+        carried = _DECAY * (here[:, -1] + block[:, -1])
+        # The newest batch has decayed once before the next one, as all others have.
+    return before, carried

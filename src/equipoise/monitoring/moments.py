@@ -1,0 +1,130 @@
+"""Times of batches: stored in UTC, read and shown in the time zone that a user asks for."""
+
+from __future__ import annotations
+
+import datetime
+import re
+import zoneinfo
+from typing import Any
+
+from equipoise.errors import InputError
+
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+_MICROSECOND = datetime.timedelta(microseconds=1)
+_SPAN = re.compile(r"\s*(\d+)\s*([a-z]+)\s*", re.IGNORECASE)
+_UNITS = {
+    "h": datetime.timedelta(hours=1),
+    "d": datetime.timedelta(days=1),
+    "w": datetime.timedelta(weeks=1),
+}
+_LONGEST = 36_500
+"""Maximum number of days of a span."""
+
+
+def zone_named(name: str) -> datetime.tzinfo:
+    """Return the time zone of a name.
+
+    >>> zone_named("Europe/Berlin").utcoffset(datetime.datetime(2026, 7, 1))
+    datetime.timedelta(seconds=7200)
+    """
+    if name.upper() in ("UTC", "Z"):
+        return datetime.UTC
+    try:
+        return zoneinfo.ZoneInfo(name)
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
+        raise InputError(
+            f"there is no time zone {name!r} on this machine; use a name such as Europe/Berlin or "
+            "UTC (the package tzdata has them all)."
+        ) from None
+
+
+def read_moment(given: Any, zone: datetime.tzinfo = datetime.UTC) -> datetime.datetime:
+    """Read a time: a date, a datetime, or a text in ISO 8601; without an offset, in the zone.
+
+    >>> read_moment("2026-11-15", zone_named("Europe/Berlin")).isoformat()
+    '2026-11-14T23:00:00+00:00'
+    >>> read_moment("2026-11-15T08:30:00+01:00").isoformat()
+    '2026-11-15T07:30:00+00:00'
+    """
+    found = given
+    if isinstance(given, str):
+        try:
+            found = datetime.datetime.fromisoformat(given.strip())
+        except ValueError:
+            raise InputError(
+                f"{given!r} is not a time; write it as 2026-11-15 or 2026-11-15T08:30:00+01:00."
+            ) from None
+    elif isinstance(given, datetime.date) and not isinstance(given, datetime.datetime):
+        found = datetime.datetime.combine(given, datetime.time())
+    if not isinstance(found, datetime.datetime):
+        raise InputError(f"a time must be a date, a datetime or a text, not {given!r}.")
+    try:
+        placed = found if found.tzinfo is not None else found.replace(tzinfo=zone)
+        return placed.astimezone(datetime.UTC)
+    except (OverflowError, ValueError):
+        raise InputError(f"the time {given!s} is outside the years that can be used.") from None
+
+
+def read_span(text: str) -> datetime.timedelta:
+    """Read a span of time such as 12h, 30d or 4w.
+
+    >>> read_span("30d"), read_span("2 weeks")
+    (datetime.timedelta(days=30), datetime.timedelta(days=14))
+    """
+    found = _SPAN.fullmatch(text)
+    unit = None if found is None else _UNITS.get(found[2][0].lower())
+    words = ("h", "hour", "hours", "d", "day", "days", "w", "week", "weeks")
+    if found is None or unit is None or found[2].lower() not in words:
+        raise InputError(f"{text!r} is not a span of time; write it as 12h, 30d or 4w.")
+    # Compared as numbers first: a span may be too long to be one.
+    if not 0 < int(found[1][:12]) * (unit / _UNITS["d"]) <= _LONGEST or len(found[1]) > 12:
+        raise InputError(f"a span of time is above 0 and at most 100 years, not {text!r}.")
+    return int(found[1]) * unit
+
+
+def to_number(moment: datetime.datetime) -> int:
+    """The microseconds since 1970, as a store keeps them."""
+    return (moment - _EPOCH) // _MICROSECOND
+
+
+def from_number(number: int) -> datetime.datetime:
+    """The moment of a number of microseconds."""
+    return _EPOCH + number * _MICROSECOND
+
+
+def shown(moment: datetime.datetime, zone: datetime.tzinfo = datetime.UTC) -> str:
+    """Write a time in a zone: a date alone where it is midnight, and its offset if not UTC.
+
+    >>> shown(read_moment("2026-11-15")), shown(read_moment("2026-11-15T08:30"))
+    ('2026-11-15', '2026-11-15 08:30')
+    >>> shown(read_moment("2026-11-15T08:30"), zone_named("Europe/Berlin"))
+    '2026-11-15 09:30+01:00'
+    """
+    local = moment.astimezone(zone)
+    if (local.hour, local.minute, local.second, local.microsecond) == (0, 0, 0, 0):
+        return f"{local:%Y-%m-%d}"
+    seconds = f":{local:%S}" if local.second else ""
+    return f"{local:%Y-%m-%d %H:%M}{seconds}{_offset(local)}"
+
+
+def _offset(local: datetime.datetime) -> str:
+    text = local.strftime("%z")  # %:z came with Python 3.12
+    return f"{text[:3]}:{text[3:5]}" if local.tzinfo is not datetime.UTC else ""
+
+
+def floor(moment: datetime.datetime, unit: str, zone: datetime.tzinfo) -> datetime.datetime:
+    """The beginning of the hour, day, week or month that a time is in, as the zone has them.
+
+    >>> floor(read_moment("2026-11-19T12:00"), "week", datetime.UTC).isoformat()
+    '2026-11-16T00:00:00+00:00'
+    """
+    local = moment.astimezone(zone).replace(minute=0, second=0, microsecond=0)
+    if unit != "hour":
+        local = local.replace(hour=0)
+    if unit == "week":
+        local = (local.replace(tzinfo=None) - datetime.timedelta(days=local.weekday())).replace(
+            tzinfo=zone
+        )
+    if unit == "month":
+        local = local.replace(day=1)
+    return local.astimezone(datetime.UTC)

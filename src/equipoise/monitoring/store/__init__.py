@@ -1,0 +1,1 @@
+"""The history of streams: batches as counts, in SQLite or PostgreSQL."""

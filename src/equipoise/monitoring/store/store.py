@@ -1,0 +1,464 @@
+"""The history of streams: what is kept of each batch, and how it is added, corrected and read."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
+
+import numpy as np
+
+from equipoise.counts import Counts
+from equipoise.errors import InputError, UnknownName
+from equipoise.lattice import format_value
+from equipoise.monitoring.moments import from_number, to_number
+from equipoise.monitoring.store.database import StoreDatabase, open_database
+from equipoise.monitoring.store.records import (
+    PAIR,
+    Batch,
+    Event,
+    EventKind,
+    Stream,
+    StreamCells,
+    batch_id,
+    cell_text,
+    cell_values,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Outcome: TypeAlias = Literal["added", "there", "corrected"]
+_LONGEST_NAME = 200
+_SLACK = datetime.timedelta(minutes=5)
+"""How far a clock may go back, as when it is set by a time server, before a time is not believed."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A batch to be added."""
+
+    counts: Counts
+    at: datetime.datetime
+    id: str | None
+    tags: Mapping[str, str]
+    is_now: bool = False
+    """Whether the time is that of the clock."""
+    remarks: tuple[str, ...] = ()
+    """What differs in its columns from other batches, in sentences."""
+
+    @property
+    def own_id(self) -> str:
+        """Its id, as given or made of its content."""
+        return self.id or batch_id(self.counts, self.at, self.tags)
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """What became of a batch that was to be added."""
+
+    outcome: Outcome
+    batch: Batch
+    remarks: tuple[str, ...] = ()
+
+
+class Store:
+    """A history of streams in SQLite or PostgreSQL."""
+
+    def __init__(
+        self,
+        address: str,
+        *,
+        create: bool = False,
+        write: bool = False,
+        clock: Callable[[], datetime.datetime] = lambda: datetime.datetime.now(datetime.UTC),
+    ) -> None:
+        self.database: StoreDatabase = open_database(address, create=create, write=write)
+        self._clock = clock
+        self.writes = write
+        """Whether it was opened to be written."""
+        self._known: dict[int, dict[str, int]] = {}
+        self._is_reading = False
+
+    @property
+    def name(self) -> str:
+        """How the store is shown."""
+        return self.database.name
+
+    def close(self) -> None:
+        """Close the connection."""
+        self.database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # ------------------------------------------------------------------ streams
+
+    def streams(self) -> tuple[Stream, ...]:
+        """All streams, by name."""
+        with self.reading():
+            lines = self.database.run(
+                "SELECT stream, name, definition FROM equipoise_stream ORDER BY folded"
+            )
+        return tuple(Stream.stored(*line) for line in lines)
+
+    def stream(self, name: str) -> Stream:
+        """The stream of a name."""
+        found = self.find(name)
+        if found is None:
+            raise UnknownName(
+                "stream", name, [each.name for each in self.streams()] or ["none yet"]
+            )
+        return found
+
+    def find(self, name: str) -> Stream | None:
+        """The stream of a name, or None; names that differ in case only are refused."""
+        with self.reading():
+            return self._find(name)
+
+    def _find(self, name: str) -> Stream | None:
+        lines = self.database.run(
+            "SELECT stream, name, definition FROM equipoise_stream WHERE folded = ?",
+            [name.casefold()],
+        )
+        if lines and lines[0][1] != name:
+            raise InputError(
+                f"there is a stream {lines[0][1]!r}, and names that differ only in case are refused; write "
+                "it as it is."
+            )
+        return Stream.stored(*lines[0]) if lines else None
+
+    def define(self, wanted: Stream) -> Stream:
+        """Make a stream, or return the one that another program has made at the same time."""
+        _require_name(wanted.name)
+        with self.database.writing():
+            found = self._find(wanted.name)
+            if found is not None:
+                return found
+            self.database.run(
+                "INSERT INTO equipoise_stream (name, folded, definition, created) VALUES (?, ?, ?, ?)",
+                [wanted.name, wanted.name.casefold(), wanted.definition(), self._now()],
+            )
+            made = self._find(wanted.name)
+        assert made is not None  # noqa: S101  it was inserted in this transaction
+        return made
+
+    def _now(self) -> int:
+        return to_number(self._clock())
+
+    # ------------------------------------------------------------------- adding
+
+    def add(
+        self, stream: Stream, entries: Sequence[Entry], *, replace: bool = False
+    ) -> list[Receipt]:
+        """Add batches, all or none; with ``replace`` those that are there are corrected."""
+        with self.database.writing():
+            cells = self._cell_numbers(stream)
+            return [self._add_one(stream, entry, cells, replace=replace) for entry in entries]
+
+    def _add_one(
+        self, stream: Stream, entry: Entry, cells: dict[str, int], *, replace: bool
+    ) -> Receipt:
+        fingerprint = entry.counts.fingerprint
+        there = self._newest(stream, entry.own_id)
+        if there is not None and there.state == "current":
+            if there.fingerprint == fingerprint:
+                return Receipt("there", there)
+            if not replace:
+                raise InputError(
+                    f"{stream.name} has a batch {entry.own_id!r} with other counts; correct it with "
+                    "`replace`, or give this batch another `id`. Nothing was changed."
+                )
+        elif there is not None and there.state == "withdrawn" and not replace:
+            raise InputError(
+                f"the batch {entry.own_id!r} of {stream.name} was withdrawn; add it again with `replace`. "
+                "Nothing was changed."
+            )
+        if self._was_merged(stream, entry, fingerprint):
+            return Receipt("there", _unwritten(entry, fingerprint))
+        if entry.is_now:
+            self._require_clock(stream, entry.at)
+        remarks = [*entry.remarks, *self._drift(entry, cells)]
+        late = self._late(stream, entry) if there is None else None
+        if there is not None and there.state == "current":
+            self.database.run(
+                "UPDATE equipoise_batch SET state = 'replaced' WHERE arrival = ?", [there.arrival]
+            )
+        batch = self._insert(stream, entry, cells, None if there is None else there.place)
+        if there is not None:
+            self.note(
+                stream, batch.place, "corrected", {"id": batch.id, "text": _corrected(batch, there)}
+            )
+        elif late is not None:
+            self.note(stream, batch.place, "late", {"id": batch.id, "text": late})
+        for text in remarks:
+            self.note(stream, batch.place, "drift", {"id": batch.id, "text": text})
+        told = (*remarks, *([late] if late else []))
+        return Receipt("added" if there is None else "corrected", batch, told)
+
+    def _newest(self, stream: Stream, id_: str) -> Batch | None:
+        lines = self.database.run(
+            f"SELECT {Batch.COLUMNS} FROM equipoise_batch WHERE stream = ? AND id = ? "
+            "AND state <> 'merged' ORDER BY arrival DESC LIMIT 1",
+            [stream.number, id_],
+        )
+        return Batch.stored(lines[0]) if lines else None
+
+    def _was_merged(self, stream: Stream, entry: Entry, fingerprint: str) -> bool:
+        """Whether a batch was merged with others as it is; a correction of it comes too late."""
+        former = self.database.run(
+            "SELECT fingerprint FROM equipoise_former WHERE stream = ? AND id = ?",
+            [stream.number, entry.own_id],
+        )
+        if former and former[0][0] != fingerprint:
+            raise InputError(
+                f"the batch {entry.own_id!r} of {stream.name} was merged with others and can no longer be "
+                "corrected. Nothing was changed."
+            )
+        return bool(former)
+
+    def _require_clock(self, stream: Stream, now: datetime.datetime) -> None:
+        """Refuse the time of a clock that has gone backwards."""
+        last = self.database.run(
+            "SELECT max(added) FROM equipoise_batch WHERE stream = ?", [stream.number]
+        )[0][0]
+        if last is not None and now < from_number(last) - _SLACK:
+            raise InputError(
+                f"the clock of this machine says {now:%Y-%m-%d %H:%M} UTC, but the last batch was added at "
+                f"{from_number(last):%Y-%m-%d %H:%M} UTC; set the clock, or give the time of the batch with "
+                "`at`. Nothing was changed."
+            )
+
+    def _late(self, stream: Stream, entry: Entry) -> str | None:
+        last = self.database.run(
+            "SELECT max(ends) FROM equipoise_batch WHERE stream = ? AND state IN ('current', 'merged')",
+            [stream.number],
+        )[0][0]
+        if last is None or to_number(entry.at) >= last:
+            return None
+        return (
+            f"The batch {entry.own_id} of {entry.at:%Y-%m-%d %H:%M} arrived after that of "
+            f"{from_number(last):%Y-%m-%d %H:%M} (UTC); the tests take batches in the order of arrival."
+        )
+
+    def _drift(self, entry: Entry, cells: Mapping[str, int]) -> list[str]:
+        """New values of columns, which earlier batches do not have."""
+        if not cells:
+            return []
+        known = [set(column) for column in zip(*map(cell_values, cells), strict=True)]
+        said = []
+        for axis, seen in zip(entry.counts.axes, known, strict=True):
+            used = set(entry.counts.codes[:, entry.counts.axes.index(axis)].tolist())
+            new = [v for code, v in enumerate(axis.values) if code in used and v not in seen]
+            if new:
+                what = "label" if axis.role == "label" else "attribute"
+                named = ", ".join(map(format_value, new[:5])) + (", …" if len(new) > 5 else "")
+                values = "a value" if len(new) == 1 else f"{len(new)} values"
+                said.append(
+                    f"The {what} {axis.name} has {values} that no earlier batch has: {named}."
+                )
+        return said
+
+    def _insert(
+        self, stream: Stream, entry: Entry, cells: dict[str, int], place: int | None
+    ) -> Batch:
+        counts = entry.counts
+        values = [axis.values for axis in counts.axes]
+        texts = [
+            cell_text(tuple(values[i][c] for i, c in enumerate(line)))
+            for line in counts.codes.tolist()
+        ]
+        new = [text for text in dict.fromkeys(texts) if text not in cells]
+        if new:
+            cells |= {text: len(cells) + i for i, text in enumerate(new)}
+            self.database.run_many(
+                "INSERT INTO equipoise_cell (stream, cell, cell_values) VALUES (?, ?, ?)",
+                [(stream.number, cells[text], text) for text in new],
+            )
+        pairs = np.zeros(len(texts), PAIR)
+        pairs["cell"] = [cells[text] for text in texts]
+        pairs["rows"] = counts.rows
+        about = _about(counts)
+        at, now = to_number(entry.at), self._now()
+        arrival = self.database.run(
+            "INSERT INTO equipoise_batch (stream, place, id, starts, ends, added, state, tags, "
+            "fingerprint, n, merged, about, cells) VALUES (?, ?, ?, ?, ?, ?, 'current', ?, ?, ?, 1, ?, ?) "
+            "RETURNING arrival",
+            [
+                *(stream.number, place or 0, entry.own_id, at, at, now),
+                *(plain_text(dict(sorted(entry.tags.items()))), counts.fingerprint, counts.n),
+                *(plain_text(about), pairs.tobytes()),
+            ],
+        )[0][0]
+        if place is None:
+            place = arrival
+            self.database.run(
+                "UPDATE equipoise_batch SET place = arrival WHERE arrival = ?", [arrival]
+            )
+        return Batch(
+            *(arrival, place, entry.own_id, entry.at, entry.at, from_number(now), "current"),
+            *(dict(entry.tags), counts.fingerprint, counts.n, 1, about, pairs.tobytes()),
+        )
+
+    def _cell_numbers(self, stream: Stream) -> dict[str, int]:
+        """The numbers of all cells; of those that are known already only what is new is read."""
+        known = self._known.setdefault(stream.number, {})
+        found = self.database.run(
+            "SELECT cell_values, cell FROM equipoise_cell WHERE stream = ? AND cell >= ? ORDER BY cell",
+            [stream.number, len(known)],
+        )
+        # A transaction that fails must leave no trace here.
+        numbers = {**known, **dict(found)}
+        self._known[stream.number] = numbers
+        return dict(numbers)
+
+    # ------------------------------------------------------------------ changing
+
+    def withdraw(self, stream: Stream, id_: str, reason: str) -> Batch:
+        """Take a batch out of all sums and tests; it is kept, with the reason."""
+        with self.database.writing():
+            there = self._newest(stream, id_)
+            if there is None or there.state != "current":
+                former = self.database.run(
+                    "SELECT 1 FROM equipoise_former WHERE stream = ? AND id = ?",
+                    [stream.number, id_],
+                )
+                why = (
+                    "was merged with others and can no longer be withdrawn"
+                    if former
+                    else ("is already withdrawn" if there is not None else "is not there")
+                )
+                raise InputError(f"the batch {id_!r} of {stream.name} {why}; nothing was changed.")
+            self.database.run(
+                "UPDATE equipoise_batch SET state = 'withdrawn' WHERE arrival = ?", [there.arrival]
+            )
+            said = f"The batch {id_} was withdrawn{f': {reason}' if reason else ''}."
+            self.note(stream, there.place, "withdrawn", {"id": id_, "text": said})
+        return there
+
+    def acknowledge(self, stream: Stream, reason: str) -> Event:
+        """Begin all tests anew with the next batch."""
+        with self.database.writing():
+            said = f"Alerts up to here were acknowledged{f': {reason}' if reason else ''}."
+            place = self.last_place(stream)
+            self.note(stream, place, "acknowledged", {"text": said})
+        return self.events(stream)[-1]
+
+    def last_place(self, stream: Stream) -> int:
+        """The place of the last batch."""
+        found = self.database.run(
+            "SELECT max(place) FROM equipoise_batch WHERE stream = ?", [stream.number]
+        )[0][0]
+        return int(found or 0)
+
+    def note(self, stream: Stream, place: int, kind: EventKind, about: Mapping[str, Any]) -> None:
+        """Note an event, in a transaction that writes."""
+        self.database.run(
+            "INSERT INTO equipoise_event (stream, place, noted, kind, about) VALUES (?, ?, ?, ?, ?)",
+            [stream.number, place, self._now(), kind, plain_text(about)],
+        )
+
+    # ------------------------------------------------------------------- reading
+
+    def events(self, stream: Stream) -> tuple[Event, ...]:
+        """What happened to a stream other than usual batches, in order."""
+        lines = self.database.run(
+            "SELECT place, noted, kind, about FROM equipoise_event WHERE stream = ? ORDER BY event",
+            [stream.number],
+        )
+        return tuple(
+            Event(place, from_number(noted), kind, json.loads(about))
+            for place, noted, kind, about in lines
+        )
+
+    def batches(self, stream: Stream, *, everything: bool = False) -> tuple[Batch, ...]:
+        """The batches in the order in which they are tested, with their cells.
+
+        With ``everything``, versions that were corrected or withdrawn are among them.
+        """
+        which = "" if everything else "AND state IN ('current', 'merged')"
+        lines = self.database.run(
+            f"SELECT {Batch.COLUMNS}, cells FROM equipoise_batch WHERE stream = ? {which} "
+            "ORDER BY place, arrival",
+            [stream.number],
+        )
+        return tuple(map(Batch.stored, lines))
+
+    def sizes(self, stream: Stream) -> tuple[int, int, int | None, int | None]:
+        """Numbers of batches and rows of a stream, and its first and last time."""
+        batches, rows, first, last = self.database.run(
+            "SELECT coalesce(sum(merged), 0), coalesce(sum(n), 0), min(starts), max(ends) "
+            "FROM equipoise_batch WHERE stream = ? AND state IN ('current', 'merged')",
+            [stream.number],
+        )[0]
+        return int(batches), int(rows), first, last
+
+    def cells(self, stream: Stream) -> StreamCells:
+        """The cells of a stream by number."""
+        lines = self.database.run(
+            "SELECT cell_values FROM equipoise_cell WHERE stream = ? ORDER BY cell", [stream.number]
+        )
+        return StreamCells(stream, tuple(cell_values(text) for (text,) in lines))
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[None]:
+        """See one state of the store until the block ends."""
+        if self._is_reading:
+            yield
+            return
+        with self.database.reading():
+            self._is_reading = True
+            try:
+                yield
+            finally:
+                self._is_reading = False
+
+
+def rows_of(batches: Sequence[Batch], cells: int) -> NDArray[np.int64]:
+    """The rows of all batches: a line per cell, a column per batch."""
+    pairs = np.frombuffer(b"".join(batch.cells for batch in batches), PAIR)
+    lengths = [len(batch.cells) // PAIR.itemsize for batch in batches]
+    found = np.zeros((cells, len(batches)), np.int64)
+    found[pairs["cell"], np.repeat(np.arange(len(batches)), lengths)] = pairs["rows"]
+    return found
+
+
+def _unwritten(entry: Entry, fingerprint: str) -> Batch:
+    """A batch that is known, and no longer kept by itself."""
+    return Batch(
+        *(0, 0, entry.own_id, entry.at, entry.at, entry.at, "merged"),
+        *(dict(entry.tags), fingerprint, entry.counts.n, 1),
+    )
+
+
+def _about(counts: Counts) -> dict[str, Any]:
+    absent = {name: n for name, n in counts.missing_values.items() if n}
+    told: dict[str, Any] = {"missing_values": absent} if absent else {}
+    if counts.dropped:
+        told["dropped"] = counts.dropped
+    if counts.skipped:
+        told["skipped"] = counts.skipped.to_dict()
+    return told
+
+
+def _corrected(batch: Batch, before: Batch) -> str:
+    again = "added again" if before.state == "withdrawn" else "corrected"
+    return f"The batch {batch.id} was {again}: {before.n:,} rows before, {batch.n:,} after."
+
+
+def _require_name(name: str) -> None:
+    if not name.strip() or not name.isprintable() or len(name) > _LONGEST_NAME:
+        raise InputError(
+            f"the name of a stream is a text of 1 to {_LONGEST_NAME} characters, not {name!r}."
+        )
+
+
+def plain_text(data: Any) -> str:
+    """Write data as short JSON."""
+    return json.dumps(data, separators=(",", ":"))
