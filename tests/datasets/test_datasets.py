@@ -29,7 +29,7 @@ from equipoise import datasets
 from equipoise.datasets import downloads
 from equipoise.errors import EquipoiseError, InputError, SourceNotFound, UnknownName
 
-BUNDLED = ("adult", "compas", "credit")
+BUNDLED = ("adult", "compas", "compas-days", "credit")
 TWO_YEARS = "compas-two-years"
 IDENTIFYING = re.compile(
     r"(^|_)(id|name|names|first|last|dob|birth|ssn|address|phone|email|case|number|date|in|out)($|_)"
@@ -52,7 +52,7 @@ def rows_of(path: Path) -> int:
 
 
 def test_names_are_sorted_and_tell_bundled_from_fetchable() -> None:
-    assert datasets.names() == ("adult", "compas", "compas-two-years", "credit")
+    assert datasets.names() == ("adult", "compas", "compas-days", "compas-two-years", "credit")
     assert tuple(n for n in datasets.names() if datasets.card(n).is_bundled) == BUNDLED
 
 

@@ -25,6 +25,7 @@ SUBJECTS = {
     "Repaired": "repair",
     "Evaluation": "evaluation",
     "MethodComparison": "missing",
+    "History": "history",
 }
 """The folder of each kind of result that has its own page.
 

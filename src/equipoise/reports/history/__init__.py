@@ -1,0 +1,1 @@
+"""The history of a stream as a page."""
