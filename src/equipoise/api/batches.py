@@ -6,12 +6,14 @@ import datetime
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace as changed
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from equipoise import datasets
 from equipoise.api.measurement import count
-from equipoise.api.tables import take_engine
+from equipoise.api.tables import require_named, take_engine
 from equipoise.counts import CountRequest, Counts
 from equipoise.counts.reading import Reading
 from equipoise.datasets.lookup import locate
@@ -113,6 +115,8 @@ def count_batch(
         _require_request(known, columns, options)
         columns, options, expected = _as_before(known, data, columns, options)
         remarks = expected.remarks if expected is not None else ()
+    else:
+        columns, options = _with_columns(data, columns, options)
     if time_column is not None:
         columns, options = _with_time(data, columns, options, time_column, every)
     counts = count(data, **columns, progress=progress, **options)
@@ -233,6 +237,22 @@ def _as_before(
     columns = {"sensitive_features": list(asked.sensitive), "label": asked.label, "y": None}
     own = {k: getattr(asked, k) for k in ("count", "bins", "na", "missing", "missing_label")}
     return columns, {**merged, **own}, found
+
+
+def _with_columns(
+    data: Any, columns: dict[str, Any], options: dict[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The columns of a new stream; those of a bundled table are suggested by its card."""
+    sensitive, label = columns["sensitive_features"], columns["label"]
+    if columns["y"] is not None or (sensitive and label):
+        return columns, options
+    if isinstance(data, str) and data in datasets.names() and not Path(data).exists():
+        card = datasets.card(data)
+        named = {"sensitive_features": sensitive or card.sensitive, "label": label or card.label}
+        return {**columns, **named}, {"count": card.count, **options}
+    reading, _ = take(ReadOptions, options)
+    require_named(data, sensitive, label, **vars(reading))
+    return columns, options
 
 
 def _with_time(

@@ -75,6 +75,7 @@ class Monitor:
     def __init__(self, store: str | os.PathLike[str]) -> None:
         self._address = os.fspath(store)
         self._open: Store | None = None
+        self._clock = _utc_now
 
     def __repr__(self) -> str:
         return f"<Monitor of {without_password(self._address)}>"
@@ -178,8 +179,7 @@ class Monitor:
         return self._store(create=True, write=True).find(name)
 
     def _moment(self, at: Any, zone: datetime.tzinfo) -> datetime.datetime:
-        now = datetime.datetime.now(datetime.UTC)
-        return now.replace(microsecond=0) if at is None else read_moment(at, zone)
+        return self._clock().replace(microsecond=0) if at is None else read_moment(at, zone)
 
     # ------------------------------------------------------------------ changing
 
@@ -473,7 +473,7 @@ class Monitor:
         if self._open is None or (write and not self._open.writes):
             if self._open is not None:
                 self._open.close()
-            self._open = Store(self._address, create=create, write=write)
+            self._open = Store(self._address, create=create, write=write, clock=self._clock)
         return self._open
 
     def close(self) -> None:
@@ -487,6 +487,10 @@ class Monitor:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _utc_now() -> datetime.datetime:
+    return datetime.datetime.now(datetime.UTC)
 
 
 def _exists(address: str) -> bool:

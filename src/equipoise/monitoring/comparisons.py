@@ -103,6 +103,8 @@ def find_comparisons(
     groups: GroupSeries, rules: Sequence[Rule], favourable: str | None
 ) -> Comparisons:
     """Find what rules compare; the last rule on a measure that fits a group and label decides."""
+    if not len(groups.labels):  # no batch, and so no value that a rule could name
+        return _comparisons([], tuple(rules), groups)
     rules = tuple(_settled(rule, groups.counts, favourable) for rule in rules)
     totals = groups.rows.sum(axis=1)
     pairs: list[WatchedPair] = []

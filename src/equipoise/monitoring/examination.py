@@ -12,7 +12,9 @@ import numpy as np
 
 from equipoise.monitoring.check import Kind, StreamCheck, StreamFinding, Watched
 from equipoise.monitoring.comparisons import find_comparisons, named
+from equipoise.monitoring.evidence.factors import log_factors
 from equipoise.monitoring.evidence.intervals import confidence_sequence
+from equipoise.monitoring.evidence.samples import Samples
 from equipoise.monitoring.moments import from_number, to_number
 from equipoise.monitoring.series import GroupSeries, Series
 from equipoise.monitoring.watch import Before, Watch, load, watch
@@ -20,6 +22,8 @@ from equipoise.monitoring.watch import Before, Watch, load, watch
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+_BACK = 40
+"""Number of batches before an excursion in which a change may have begun."""
 _GONE = 15.0
 """Expected number of rows since a group was last seen; at 15, chance alone has odds of e^-15."""
 
@@ -156,10 +160,34 @@ def _findings(tested: Examination) -> list[tuple[StreamFinding, int]]:
 
 
 def _since(tested: Examination, pair: int) -> datetime.datetime | None:
+    """Since when a bias has been outside: where the last excursion of the change detector began.
+
+    Bets that forget leave the null only some batches after a change. So the batches before are asked
+    whether they are more likely under the rates that came after than under the null.
+    """
     place = int(tested.watch.since[pair])
     if tested.before is not None and place <= tested.start:
         return _moment(tested.before.since_at.get(pair))
-    return _time(tested, place)
+    return _time(tested, place - _earlier(tested, pair, place))
+
+
+def _earlier(tested: Examination, pair: int, place: int) -> int:
+    """By how many batches a change is likely to have begun before its excursion."""
+    alone = tested.watch.comparisons.of([pair])
+    first = max(tested.start, place - _BACK)
+    samples = alone.samples(slice(first, None))
+    x, m, z, r = (part[:, place - first :].sum(axis=1, keepdims=True) for part in samples)
+    if place <= first or not (x.all() and z.all()):
+        return 0
+    ratio = (x / m) / (z / r)
+    here = Samples(*(part[:, : place - first] for part in samples))
+    low, high = alone.bounds(here)
+    # The overall rate of each batch is its own, so that only the ratio is judged.
+    rate = (here.x + here.z) / np.maximum(here.m + here.r, 1)
+    others = rate / (here.share * ratio + 1 - here.share)
+    gains = log_factors(here, (np.minimum(ratio * others, 1.0), others), low, high).sum(axis=0)
+    sums = np.cumsum(gains[::-1])
+    return int(np.argmax(sums)) + 1 if sums.max() > 0 else 0
 
 
 def _raised(tested: Examination, pair: int) -> datetime.datetime | None:

@@ -91,6 +91,10 @@ class Series:
     def groups(self, max_order: int | None = None) -> GroupSeries:
         """The rows of every group and label in every batch."""
         total = self.total
+        if not len(self):
+            none = np.zeros((0, len(total.sensitive)), np.int32)
+            cases = np.zeros((0, 0, len(total.label)), np.int64)
+            return GroupSeries(total, none, np.zeros(0, np.intp), cases, cases[0:0].sum(axis=0))
         finest, _ = total.finest()
         place = {tuple(line): i for i, line in enumerate(finest.tolist())}
         pivot = np.zeros((len(finest), len(self), len(total.label)), np.int64)

@@ -140,6 +140,9 @@ class WatchOptions:
     )
 
     def __post_init__(self) -> None:
+        if isinstance(self.only_tags, Mapping):
+            listed = tuple(f"{name}={value}" for name, value in self.only_tags.items())
+            object.__setattr__(self, "only_tags", listed)
         check(self)
 
 

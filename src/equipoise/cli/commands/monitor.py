@@ -10,6 +10,7 @@ from click.core import ParameterSource
 from equipoise.cli import options, terminal
 from equipoise.cli.command import CommandGroup
 from equipoise.cli.output import PICTURES, Output, output_options, print_result
+from equipoise.errors import InputError
 from equipoise.options.count import CountRequest, ReadOptions
 from equipoise.options.monitor import BatchOptions, WatchOptions, WindowOptions, ZoneOptions
 from equipoise.options.plan import PlanOptions
@@ -150,7 +151,7 @@ def check(
     The limits are those of --max-abs-ub, --four-fifths, a --policy, or the rules of equipoise.toml.
     """
     if (webhook is None) != (webhook_key is None):
-        raise click.UsageError("give --webhook and --webhook-key-file together.")
+        raise InputError("give --webhook and --webhook-key-file together.")
     given.pop("quiet")
     monitor = _open(given.pop("store"))
     result = monitor.check(name, **_with_rules(given, config))

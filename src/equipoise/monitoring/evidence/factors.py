@@ -13,6 +13,9 @@ import numpy as np
 
 from equipoise.monitoring.evidence.samples import Floats, Samples
 
+_NO_BOUND = 1e300
+"""Stands for infinity, which times a rate of 0 would be no number."""
+_LEAST = 1e-15
 _PRIOR = 2.0
 """Number of rows that the overall rate counts as in a bet on a group."""
 
@@ -62,6 +65,7 @@ def log_factors(now: Samples, bet: tuple[Floats, Floats], low: Floats, high: Flo
     [[0.0]]
     """
     theta1, theta0 = bet
+    high = np.minimum(high, _NO_BOUND)
     outside = (theta1 < low * theta0) | (theta1 > high * theta0)
     # A rate of 0 or 1 is a bet only if no past row says otherwise, and then says nothing.
     sound = (theta0 > 0) & (theta0 < 1) & (theta1 > 0) & (theta1 < 1)
@@ -105,4 +109,5 @@ def nearest(t1: Floats, t0: Floats, k: Floats, m: Floats, r: Floats) -> tuple[Fl
     linear = s * (1 + k) + k * m * (1 - t1) + r * (1 - t0)
     root = np.sqrt(np.maximum(linear * linear - 4 * k * n * s, 0.0))
     b = 2 * s / (linear + root)
-    return k * b, b
+    # Very large ratios bring a so near to 1 that rounding would reach it.
+    return np.clip(k * b, _LEAST, 1 - _LEAST), np.clip(b, _LEAST, 1 - _LEAST)

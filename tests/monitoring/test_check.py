@@ -1,0 +1,301 @@
+"""Checks of streams: alerts, since when, groups that cannot be judged, acknowledged and merged batches."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import math
+
+import numpy as np
+import pytest
+
+import equipoise as eq
+from equipoise.errors import InputError, PatternError
+from streams import START, biased, counts, day, drawn, fill, quiet
+
+
+@pytest.fixture
+def monitor(tmp_path):
+    with eq.Monitor(tmp_path / "bias.sqlite") as opened:
+        yield opened
+
+
+def finding(check, group, label="yes"):
+    return next(f for f in check.findings if str(f.group) == group and f.label == label)
+
+
+def test_a_quiet_stream_raises_no_alert(monitor):
+    fill(monitor, quiet(60))
+    check = monitor.check("hires")
+    assert (check.status, check.exit_code, check.alerts) == ("inside", 0, ())
+    assert (
+        check.outcome
+        == "No alert: the limits hold for all 4 group and label pairs, as far as the batches tell."
+    )
+    assert (check.batches, check.rows) == (60, 6000)
+
+
+def test_a_biased_stream_raises_one_and_says_how_sure(monitor):
+    fill(monitor, biased(30))
+    check = monitor.check("hires")
+    assert (check.status, check.exit_code) == ("outside", 1)
+    worst = finding(check, "sex=w")
+    assert worst.kind == "outside"
+    assert worst.log10_e > 2
+    # The true rates are .1 and .4, and the overall rate .28.
+    assert worst.ub == pytest.approx(1 - 0.1 / 0.28, abs=0.1)
+    assert worst.ub_low < 1 - 0.1 / 0.28 < worst.ub_high
+    assert check.alerts[0].log10_e == max(f.log10_e for f in check.alerts)
+    assert "the chance of ever seeing this much evidence was at most 1 in" in check.sentences[1]
+
+
+def test_ub_within_batches_does_not_mix_different_days(monitor):
+    # Everybody has the rate of the day, but women come on bad days: pooled they look worse.
+    good = counts({("w", "yes"): 8, ("w", "no"): 2, ("m", "yes"): 72, ("m", "no"): 18})
+    bad = counts({("w", "yes"): 18, ("w", "no"): 72, ("m", "yes"): 2, ("m", "no"): 8})
+    fill(monitor, [good, bad] * 20)
+    assert abs(eq.measure(monitor.counts("hires"))["sex=w", "yes"].ub) > 0.4
+    check = monitor.check("hires")
+    assert check.status == "inside"
+    assert finding(check, "sex=w").ub == pytest.approx(0, abs=1e-12)
+    assert finding(check, "sex=w").log10_e <= 0
+
+
+def test_a_change_says_since_when(monitor):
+    fill(monitor, quiet(60, seed=3) + biased(25, seed=4))
+    check = monitor.check("hires")
+    women = finding(check, "sex=w")
+    assert women.kind == "outside"
+    begins = START + datetime.timedelta(days=60)
+    assert abs(women.since - begins) <= datetime.timedelta(days=3)
+    assert women.raised >= begins
+    assert women.changed
+
+
+def test_the_change_detector_can_be_what_alerts(monitor):
+    fill(monitor, quiet(150, seed=5) + biased(14, seed=6))
+    by_evidence = monitor.check("hires")
+    by_changes = monitor.check("hires", alert_on="changes")
+    assert by_evidence.status == "inside"
+    assert [str(f.group) for f in by_evidence.changes]
+    assert "The change detector sees" in " ".join(by_evidence.sentences)
+    assert by_changes.exit_code == 1
+    assert {f.kind for f in by_changes.alerts} == {"changed"}
+    assert monitor.check("hires", alert_on="both").exit_code == 1
+
+
+def test_every_day_gives_the_same_answer_as_all_days_at_once(monitor):
+    batches = quiet(20, seed=7) + biased(20, seed=8)
+    seen = []
+    for i, batch in enumerate(batches):
+        monitor.add(batch, name="hires", at=START + i * datetime.timedelta(days=1))
+        seen.append(finding(monitor.check("hires"), "sex=w").log10_e)
+    history = monitor.history("hires", group="sex=w, hired=yes")
+    (line,) = history.lines
+    assert line.log10_e == pytest.approx(seen, abs=1e-9)
+
+
+def test_limits_come_from_one_policy(monitor, tmp_path):
+    fill(monitor, biased(30, women=0.25, men=0.4))
+    assert monitor.check("hires", max_abs_ub=0.1).exit_code == 1
+    assert monitor.check("hires", max_abs_ub=0.5).exit_code == 0
+    rules = [
+        {"group": "sex=w", "max_abs_ub": 0.9},
+        {"group": "sex=m", "label": "no", "max_abs_ub": 0.9},
+    ]
+    policy = {"max_abs_ub": 0.1, "rules": rules}
+    alerts = monitor.check("hires", policy=policy).alerts
+    assert [(str(f.group), f.label) for f in alerts] == [("sex=m", "yes")]
+    file = tmp_path / "equipoise.toml"
+    file.write_text(
+        '[check]\nlabel = "hired"\nmax-abs-ub = 0.1\n'
+        '[[check.rules]]\ngroup = "sex=w"\nmax-abs-ub = 0.9\n'
+        '[[check.rules]]\ngroup = "sex=m"\nlabel = "no"\nmax-abs-ub = 0.9\n',
+        encoding="utf-8",
+    )
+    again = monitor.check("hires", policy=file).alerts
+    assert [(str(f.group), f.label) for f in again] == [("sex=m", "yes")]
+    only_labels = {"rules": [{"label": "yes", "max_abs_ub": 0.1}]}
+    assert {f.label for f in monitor.check("hires", policy=only_labels).findings} == {"yes"}
+
+
+def test_a_wanted_ratio_is_the_middle_of_the_limits(monitor):
+    fill(monitor, biased(40, women=0.15, men=0.30))
+    overall = 0.4 * 0.15 + 0.6 * 0.30
+    rules = [
+        {"group": "sex=w", "label": "yes", "k": 0.15 / overall, "max_abs_ub": 0.1},
+        {"group": "sex=m", "label": "yes", "k": 0.30 / overall, "max_abs_ub": 0.1},
+    ]
+    assert monitor.check("hires", policy={"rules": rules}).exit_code == 0
+    wrong = [{**rules[0], "k": 1.5}]
+    assert monitor.check("hires", policy={"rules": wrong}).exit_code == 1
+
+
+def three(rng, rates, rows=60):
+    cells = {}
+    for group, rate in rates.items():
+        hired = int(rng.binomial(rows, rate))
+        cells |= {(group, "yes"): hired, (group, "no"): rows - hired}
+    return counts({cell: n for cell, n in cells.items() if n}, sensitive=("race",))
+
+
+def test_the_four_fifths_rule_compares_with_the_best_off_group(monitor):
+    rng = np.random.default_rng(9)
+    fill(monitor, [three(rng, {"a": 0.5, "b": 0.5, "c": 0.25}) for _ in range(40)])
+    check = monitor.check("hires", four_fifths=True, favourable="yes")
+    assert [(str(f.group), f.label) for f in check.alerts] == [("race=c", "yes")]
+    assert "0.8 against the best-off group" in check.alerts[0].rule.limits
+    near = eq.Monitor(monitor._address)
+    fill(near, [three(rng, {"a": 0.5, "b": 0.45, "c": 0.42}) for _ in range(40)], name="near")
+    assert near.check("near", four_fifths=True, favourable="yes").exit_code == 0
+    with pytest.raises(InputError, match="needs to know which label value is favourable"):
+        monitor.check("hires", four_fifths=True)
+
+
+def test_a_ratio_to_a_named_group_is_tested(monitor):
+    rng = np.random.default_rng(10)
+    fill(monitor, [three(rng, {"a": 0.5, "b": 0.5, "c": 0.2}) for _ in range(40)])
+    rule = {"measure": "impact_ratio", "min": 0.8, "reference": "race=a", "label": "yes"}
+    check = monitor.check("hires", policy={"rules": [rule]})
+    assert [str(f.group) for f in check.findings] == ["race=c", "race=b"]
+    assert [str(f.group) for f in check.alerts] == ["race=c"]
+    with pytest.raises(InputError, match=r"the group race=z|no value z"):
+        monitor.check("hires", policy={"rules": [{**rule, "reference": "race=z"}]})
+    with pytest.raises(InputError, match="cannot be tested batch by batch"):
+        monitor.check("hires", policy={"rules": [{"measure": "mean_difference", "max_abs": 0.1}]})
+
+
+def test_small_and_vanished_groups_are_states_of_their_own(monitor):
+    tiny = counts({("x", "yes"): 2, ("w", "yes"): 1, ("w", "no"): 1})
+    fill(monitor, [*quiet(20), tiny])
+    check = monitor.check("hires")
+    assert check.status == "undecided"
+    assert check.exit_code == 3
+    assert finding(check, "sex=x").kind == "too small"
+    assert "too few rows to judge" in check.outcome
+    assert monitor.check("hires", min_count=30).exit_code == 0
+
+    men = counts({("m", "yes"): 30, ("m", "no"): 70, ("x", "yes"): 3, ("x", "no"): 7})
+    later = datetime.timedelta(days=30)
+    fill(monitor, [men] * 3, start=START + later)
+    check = monitor.check("hires", min_count=50)
+    women = finding(check, "sex=w")
+    assert (women.kind, women.last_seen) == ("vanished", START + datetime.timedelta(days=20))
+    assert (check.status, check.exit_code) == ("undecided", 3)
+    assert "1 group has vanished" in check.outcome
+
+
+def test_a_stream_with_nothing_to_compare_is_undecided(monitor):
+    fill(monitor, [counts({("w", "yes"): 5, ("w", "no"): 5})] * 3)
+    check = monitor.check("hires")
+    assert (check.status, check.findings) == ("undecided", ())
+    assert "nothing can be judged yet" in check.outcome
+
+
+def test_acknowledging_begins_the_tests_anew(monitor):
+    fill(monitor, biased(30))
+    assert monitor.check("hires").exit_code == 1
+    monitor.acknowledge("hires", reason="the form is mended")
+    fill(monitor, quiet(20), start=START + datetime.timedelta(days=30))
+    check = monitor.check("hires")
+    assert check.exit_code == 0
+    assert any("the form is mended" in text for text in check.remarks)
+    assert finding(check, "sex=w").batches == 20
+    fill(monitor, biased(30, seed=2), start=START + datetime.timedelta(days=60))
+    assert monitor.check("hires").exit_code == 1
+
+
+def test_withdrawing_the_cause_ends_an_alert(monitor):
+    fill(monitor, [*quiet(10), *biased(6, women=0.01, men=0.9), *quiet(10, seed=2)])
+    assert monitor.check("hires").exit_code == 1
+    for batch in monitor.batches("hires").batches[10:16]:
+        monitor.withdraw(batch.id, name="hires")
+    assert monitor.check("hires").exit_code == 0
+
+
+def test_merging_keeps_totals_and_evidence(monitor):
+    fill(monitor, biased(60, women=0.2, men=0.35))
+    before, total = monitor.check("hires"), monitor.counts("hires")
+    merged, into = monitor.merge("hires", older_than="14d")
+    assert (merged, into) == (39, 6)
+    assert monitor.counts("hires") == total
+    after = monitor.check("hires")
+    assert after.batches == 60
+    for one, other in zip(before.findings, after.findings, strict=True):
+        assert other.log10_e == pytest.approx(one.log10_e, abs=1e-9)
+        assert (other.kind, other.since, other.raised) == (one.kind, one.since, one.raised)
+    # And the batches that come next are tested as if nothing had been merged.
+    more = biased(5, seed=3, women=0.2, men=0.35)
+    fill(monitor, more, start=START + datetime.timedelta(days=60))
+    whole = eq.Monitor(monitor._address + ".whole")
+    fill(whole, biased(60, women=0.2, men=0.35))
+    fill(whole, more, start=START + datetime.timedelta(days=60))
+    for one, other in zip(
+        whole.check("hires").findings, monitor.check("hires").findings, strict=True
+    ):
+        assert other.log10_e == pytest.approx(one.log10_e, abs=1e-9)
+    assert monitor.merge("hires", older_than="14d") == (7, 1)
+    assert finding(monitor.check("hires"), "sex=w").log10_e == pytest.approx(
+        finding(whole.check("hires"), "sex=w").log10_e, abs=1e-9
+    )
+
+
+def test_merged_batches_are_still_known(monitor):
+    batches = quiet(30)
+    added = fill(monitor, batches)
+    monitor.merge("hires", older_than="7d", every="week")
+    first = monitor.add(batches[0], name="hires", at=START)
+    assert first.added == 0
+    assert monitor.counts("hires").n == 3000
+    old = added[0].batch.id
+    with pytest.raises(InputError, match="was merged with others and can no longer be corrected"):
+        monitor.add(day(), name="hires", at=START, id=old, replace=True)
+    with pytest.raises(InputError, match="was merged with others and can no longer be withdrawn"):
+        monitor.withdraw(old, name="hires")
+    assert monitor.merge("hires", older_than="7d", every="week") == (0, 0)
+
+
+def test_rules_that_were_not_checked_before_merging_begin_after_it(monitor):
+    fill(monitor, biased(60))
+    monitor.check("hires")
+    monitor.merge("hires", older_than="14d")
+    check = monitor.check("hires", max_abs_ub=0.2)
+    assert any("The tests begin after the merged batches" in text for text in check.remarks)
+    assert monitor.check("hires").remarks == ()
+
+
+def test_a_check_is_plain_data(monitor):
+    fill(monitor, [*biased(30), counts({("<b>", "yes"): 1})])
+    check = monitor.check("hires")
+    data = json.loads(check.to_json())
+    assert data["status"] == "outside"
+    assert len(data["findings"]) == len(check.findings)
+    assert data["alerts"][0]["pattern"] in ("sex=w", "sex=m")
+    table = check.to_arrow()
+    assert table.num_rows == len(check.findings)
+    assert "<b>" not in check._repr_html_()
+    assert math.isfinite(check.findings[0].e_value)
+
+
+def test_options_are_checked(monitor):
+    fill(monitor, [day()])
+    for wrong, what in (
+        ({"alpha": 0}, "`alpha` must be a number above 0 and below 1"),
+        ({"max_abs_ub": -1}, "`max_abs_ub` must be a number of at least 0"),
+        ({"alert_on": "never"}, "`alert_on` must be one of"),
+        ({"min_count": 0}, "`min_count` must be a whole number of at least 1"),
+    ):
+        with pytest.raises(InputError, match=what):
+            monitor.check("hires", **wrong)
+    with pytest.raises(InputError, match="no keyword 'limit'"):
+        monitor.check("hires", limit=0.1)
+    with pytest.raises(PatternError, match="has no value z"):
+        monitor.history("hires", group="sex=z")
+
+
+def test_plans_need_only_the_counts_of_a_window(monitor):
+    fill(monitor, [drawn(np.random.default_rng(i), 0.1, 0.4) for i in range(40)])
+    plan = monitor.plan("hires", window="30d", tolerance=0.1)
+    assert plan.counts == monitor.counts("hires", window="30d")
+    assert plan.certificate.reached
+    assert plan.additions > 0
