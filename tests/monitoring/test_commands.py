@@ -1,0 +1,167 @@
+"""``equipoise monitor`` as it is typed: what is printed, exit codes, and files."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import equipoise as eq
+from equipoise.cli.app import run
+from streams import biased, fill, quiet
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def typed(line, *more):
+    return run(["monitor", *line.split(), *more])
+
+
+def people(path, hired):
+    lines = [f"{sex},{'yes' if i < n else 'no'}" for sex, n in hired.items() for i in range(20)]
+    path.write_text("\n".join(["sex,hired", *lines]), encoding="utf-8")
+
+
+WHERE = "--store bias.sqlite --name hires"
+
+
+def test_a_stream_is_added_to_checked_and_shown(folder, capsys):
+    people(folder / "one.csv", {"w": 10, "m": 10})
+    assert typed(f"add one.csv {WHERE} --sensitive sex --label hired --at 2026-11-14 --id one") == 0
+    assert capsys.readouterr().out == "Added the batch one of 2026-11-14 with 40 rows to hires.\n"
+    assert typed(f"add one.csv {WHERE} --at 2026-11-14 --id one") == 0
+    assert "is already there; nothing was changed" in capsys.readouterr().out
+    for n in range(15, 30):
+        people(folder / "day.csv", {"w": 2, "m": 12})
+        assert typed(f"add day.csv {WHERE} --at 2026-11-{n}") == 0
+    capsys.readouterr()
+    assert typed(f"check {WHERE}") == 1
+    out = capsys.readouterr().out
+    assert out.startswith("hires: 16 batches with 640 rows, 2026-11-14 to 2026-11-29\nAlert: ")
+    assert "outside  sex=w  yes" in out
+    assert typed(f"check {WHERE} --max-abs-ub 0.9") == 0
+    assert typed(f"show {WHERE} -o history.html") == 0
+    page = (folder / "history.html").read_text(encoding="utf-8")
+    assert "<svg" in page
+    assert "sex=w → yes" in page
+    capsys.readouterr()
+    assert typed(f"show {WHERE} --json") == 0
+    captured = capsys.readouterr()
+    assert json.loads(captured.out)["schema"] == "equipoise.history/1"
+
+
+def test_one_error_is_one_sentence_and_nothing_is_added(folder, capsys):
+    people(folder / "one.csv", {"w": 10, "m": 10})
+    typed(f"add one.csv {WHERE} -s sex -l hired --at 2026-11-14 --id one")
+    people(folder / "two.csv", {"w": 11, "m": 10})
+    before = eq.Monitor("bias.sqlite").counts("hires")
+    capsys.readouterr()
+    for line, why in (
+        (f"add two.csv {WHERE} --id one", "correct it with --replace"),
+        (f"add two.csv {WHERE} --at yesterday", "'yesterday' is not a time"),
+        (f"add two.csv {WHERE} -s hired -l sex", "not hired and sex"),
+        ("add two.csv --store bias.sqlite --name HIRES", "differ only in case"),
+        (f"add two.csv {WHERE} --timezone Mars", "there is no time zone 'Mars'"),
+        (f"add two.csv {WHERE} --tag north", "a tag is written name=value"),
+        (f"add two.csv {WHERE} --weight sex", "leave out --weight"),
+        ("check --store bias.sqlite --name hire", "Did you mean 'hires'?"),
+        ("check --store none.sqlite --name hires", "there is no store none.sqlite"),
+        (f"check {WHERE} --webhook http://localhost/x", "together"),
+        (f"check {WHERE} --policy none.toml", "none.toml cannot be read"),
+        (f"plan {WHERE} --window 3x", "'3x' is not a span of time"),
+        (f"withdraw {WHERE} --id two", "'two' of hires is not there"),
+    ):
+        assert typed(line) == 2, line
+        captured = capsys.readouterr()
+        assert why in captured.err, line
+        assert captured.err.startswith("error: ")
+        assert captured.out == ""
+    assert eq.Monitor("bias.sqlite").counts("hires") == before
+
+
+def test_defaults_and_rules_come_from_the_configuration(folder, capsys):
+    (folder / "equipoise.toml").write_text(
+        '[monitor]\nstore = "bias.sqlite"\nname = "hires"\nsensitive = ["sex"]\nlabel = "hired"\n'
+        'alpha = 0.01\n[check]\nsensitive = ["sex"]\nlabel = "hired"\nmax-abs-ub = 0.95\n',
+        encoding="utf-8",
+    )
+    for n in range(10, 28):
+        people(folder / "day.csv", {"w": 2, "m": 12})
+        assert typed(f"add day.csv --at 2026-11-{n}") == 0
+    capsys.readouterr()
+    assert typed("check --json") == 0
+    told = json.loads(capsys.readouterr().out)["watched"]
+    assert (told["alpha"], told["rules"][0]["max_abs"]) == (0.01, 0.95)
+    assert typed("check --max-abs-ub 0.1") == 1
+    (folder / "equipoise.toml").write_text('[monitor]\nstor = "x"\n', encoding="utf-8")
+    assert typed("check") == 2
+    assert "[monitor] in the configuration has no key 'stor'" in capsys.readouterr().err
+
+
+def test_batches_and_streams_are_listed(folder, capsys):
+    with eq.Monitor("bias.sqlite") as monitor:
+        fill(monitor, quiet(5))
+        fill(monitor, quiet(2), name="other")
+    assert typed("list --store bias.sqlite") == 0
+    assert (
+        "hires  sex        hired        5   500  2026-01-01  2026-01-05" in capsys.readouterr().out
+    )
+    assert typed(f"list {WHERE} --top 2") == 0
+    out = capsys.readouterr().out
+    assert out.startswith("hires: 5 batches")
+    assert out.count("2026-01-") == 2
+    assert typed("list --store bias.sqlite --json") == 0
+    assert [s["name"] for s in json.loads(capsys.readouterr().out)["streams"]] == ["hires", "other"]
+
+
+def test_the_history_is_changed_by_name_and_reason(folder, capsys):
+    with eq.Monitor("bias.sqlite") as monitor:
+        fill(monitor, biased(60))
+        first = monitor.batches("hires").batches[0].id
+    assert typed(f"withdraw {WHERE} --id {first} --reason test") == 0
+    assert typed(f"acknowledge {WHERE}", "--reason", "the form is mended") == 0
+    assert typed(f"merge {WHERE} --older-than 4w --every month") == 0
+    err = capsys.readouterr().err
+    assert f"withdrew the batch {first} of hires" in err
+    assert "begin anew" in err
+    assert "merged 30 batches of hires into 1" in err
+    kinds = [event.kind for event in eq.Monitor("bias.sqlite").history("hires").events]
+    assert kinds == ["withdrawn", "acknowledged", "merged"]
+
+
+def test_a_window_is_planned_for(folder, capsys):
+    with eq.Monitor("bias.sqlite") as monitor:
+        fill(monitor, biased(40))
+    assert typed(f"plan {WHERE} --window 30d --tolerance 0.1 -o plan.json") == 0
+    plan = eq.Plan.read(folder / "plan.json")
+    assert plan.counts.n == 3000
+    assert plan.certificate.reached
+    assert typed(f"plan {WHERE} --since 2026-02-01 --until 2026-02-03 --tolerance 0.1 --json") == 0
+    capsys.readouterr()
+
+
+def test_metrics_are_printed_or_written(folder, capsys):
+    with eq.Monitor("bias.sqlite") as monitor:
+        fill(monitor, biased(20))
+    assert typed("metrics --store bias.sqlite") == 0
+    out = capsys.readouterr().out
+    assert 'equipoise_status{stream="hires"} 1' in out
+    assert out.endswith("# EOF\n")
+    assert typed("metrics --store bias.sqlite -o bias.prom --max-abs-ub 0.95") == 0
+    assert 'equipoise_status{stream="hires"} 0' in (folder / "bias.prom").read_text("utf-8")
+
+
+def test_a_bundled_table_of_days_names_its_columns(folder, capsys):
+    assert (
+        typed("add compas-days --store bias.sqlite --name compas --time-column day --every month")
+        == 0
+    )
+    assert (
+        "Added 24 batches with 7,214 rows to compas, 2013-01-01 to 2014-12-01."
+        in capsys.readouterr().out
+    )
+    assert eq.Monitor("bias.sqlite").counts("compas").request.sensitive == ("sex", "race")

@@ -1,0 +1,53 @@
+"""The OpenMetrics text, read by the parser of Prometheus' own client."""
+
+from __future__ import annotations
+
+import equipoise as eq
+from streams import START, biased, counts, fill, quiet
+
+
+def families(text):
+    from prometheus_client.openmetrics.parser import text_string_to_metric_families
+
+    return {family.name: family for family in text_string_to_metric_families(text)}
+
+
+def test_the_text_is_openmetrics(tmp_path):
+    nasty = 'a "quoted"\\ value\nwith a break'
+    with eq.Monitor(tmp_path / "bias.sqlite") as monitor:
+        fill(monitor, biased(30))
+        fill(monitor, [batch + counts({(nasty, "yes"): 5}) for batch in quiet(20)], name="calm")
+        found = families(monitor.metrics())
+        check = monitor.check("hires")
+    status = {s.labels["stream"]: s.value for s in found["equipoise_status"].samples}
+    assert status["hires"] == 1
+    batches = {s.labels["stream"]: s.value for s in found["equipoise_batches"].samples}
+    assert batches == {"hires": 30, "calm": 20}
+    last = {
+        s.labels["stream"]: s.value for s in found["equipoise_last_batch_timestamp_seconds"].samples
+    }
+    assert last["hires"] == START.timestamp() + 29 * 86400
+    values = {
+        (s.labels["group"], s.labels["label"]): s.value
+        for s in found["equipoise_uniform_bias"].samples
+        if s.labels["stream"] == "hires"
+    }
+    for finding in check.findings:
+        assert abs(values[str(finding.group), finding.label] - finding.ub) < 1e-5
+    alerts = [
+        s
+        for s in found["equipoise_alert"].samples
+        if s.value == 1 and s.labels["stream"] == "hires"
+    ]
+    assert len(alerts) == len(check.alerts)
+    groups = {s.labels["group"] for s in found["equipoise_group_rows"].samples}
+    assert str(eq.Group({"sex": nasty})) in groups
+
+
+def test_an_empty_store_has_no_samples(tmp_path):
+    with eq.Monitor(tmp_path / "bias.sqlite") as monitor:
+        fill(monitor, quiet(1))
+        monitor.withdraw(monitor.batches("hires").batches[0].id, name="hires")
+        found = families(monitor.metrics())
+    assert [s.value for s in found["equipoise_status"].samples] == [3.0]
+    assert found["equipoise_uniform_bias"].samples == []

@@ -1,0 +1,154 @@
+"""Webhooks: signed, tried again, and never sent to another host."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import hmac
+import http.server
+import json
+import threading
+
+import pytest
+
+import equipoise as eq
+from equipoise.cli.app import run
+from equipoise.errors import InputError
+from equipoise.monitoring import webhook
+from streams import biased, fill, quiet
+
+KEY = b"a key that nobody knows"
+
+
+@contextlib.contextmanager
+def receiver(*answers):
+    """A server that gives these answers in turn, the last of them again; yields its address and requests."""
+    got = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_POST(self):
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            got.append((self.path, dict(self.headers), body))
+            status, headers = answers[min(len(got), len(answers)) - 1]
+            self.send_response(status)
+            for name, value in headers.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}", got
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def test_the_body_is_signed_with_its_time():
+    with receiver((204, {})) as (address, got):
+        sent = webhook.send(
+            {"status": "outside"}, f"{address}/hook?a=1", KEY, clock=lambda: 1_790_000_000.9
+        )
+    assert (sent.status, sent.tries) == (204, 1)
+    ((path, headers, body),) = got
+    assert path == "/hook?a=1"
+    assert json.loads(body) == {"status": "outside"}
+    assert headers["X-Equipoise-Timestamp"] == "1790000000"
+    wanted = hmac.new(KEY, b"1790000000." + body, hashlib.sha256).hexdigest()
+    assert headers["X-Equipoise-Signature"] == f"v1={wanted}"
+
+
+def test_failures_are_tried_again_with_growing_waits():
+    waited = []
+    with receiver((503, {}), (429, {"Retry-After": "7"}), (200, {})) as (address, got):
+        sent = webhook.send({}, address, KEY, wait=waited.append)
+    assert (sent.tries, waited, len(got)) == (3, [1.0, 7.0], 3)
+
+
+def test_what_is_refused_is_not_tried_again():
+    with (
+        receiver((403, {})) as (address, got),
+        pytest.raises(webhook.NotDelivered, match=r"after 1 try: it answered 403 Forbidden"),
+    ):
+        webhook.send({}, address, KEY, wait=pytest.fail)
+    assert len(got) == 1
+
+
+def test_a_receiver_that_is_not_there_is_told_after_five_tries():
+    with receiver((200, {})) as (address, _):
+        pass
+    waited = []
+    with pytest.raises(webhook.NotDelivered, match="after 5 tries"):
+        webhook.send({}, address, KEY, wait=waited.append)
+    assert waited == [1.0, 2.0, 4.0, 8.0]
+
+
+def test_redirects_to_other_hosts_get_no_data():
+    with receiver((200, {})) as (other, stolen):
+        for status in (301, 302, 307, 308):
+            with (
+                receiver((status, {"Location": f"{other}/x"})) as (address, _),
+                pytest.raises(webhook.NotDelivered, match="redirected to another host"),
+            ):
+                webhook.send({}, address, KEY, wait=pytest.fail)
+        assert stolen == []
+
+
+def test_redirects_on_the_same_host_are_followed_with_the_body():
+    with receiver((308, {"Location": "/new"}), (200, {})) as (address, got):
+        webhook.send({"a": 1}, f"{address}/old", KEY)
+        assert [(path, body) for path, _, body in got] == [
+            ("/old", b'{"a": 1}'),
+            ("/new", b'{"a": 1}'),
+        ]
+    with receiver((302, {"Location": "/new"})) as (address, got):
+        with pytest.raises(webhook.NotDelivered, match="it answered 302"):
+            webhook.send({}, address, KEY)
+        assert len(got) == 1
+    with (
+        receiver((307, {"Location": "/again"})) as (address, _),
+        pytest.raises(webhook.NotDelivered, match="redirected too often"),
+    ):
+        webhook.send({}, address, KEY)
+
+
+@pytest.mark.parametrize(
+    ("address", "why"),
+    [
+        ("ftp://host/x", "begins with https://"),
+        ("file:///etc/passwd", "begins with https://"),
+        ("https://ann:secret@host/x", "has no login"),
+        ("http://host:99999/x", "no address of a webhook"),
+        ("nonsense", "no address of a webhook"),
+    ],
+)
+def test_addresses_are_checked(address, why):
+    with pytest.raises(InputError, match=why) as error:
+        webhook.send({}, address, KEY)
+    assert "secret" not in str(error.value)
+
+
+def test_short_keys_are_refused():
+    with pytest.raises(InputError, match="at least 16 bytes, not 5"):
+        webhook.send({}, "https://host/x", b"short")
+
+
+def test_a_check_sends_what_it_found(tmp_path, capsys):
+    store, key = tmp_path / "bias.sqlite", tmp_path / "key"
+    key.write_bytes(KEY + b"\n")
+    with eq.Monitor(store) as monitor:
+        fill(monitor, biased(30))
+        fill(monitor, quiet(30), name="calm")
+    check = ["monitor", "check", "--store", str(store), "--webhook-key-file", str(key)]
+    with receiver((200, {})) as (address, got):
+        assert run([*check, "--name", "calm", "--webhook", address]) == 0
+        assert got == []
+        assert run([*check, "--name", "calm", "--webhook", address, "--webhook-always"]) == 0
+        assert run([*check, "--name", "hires", "--webhook", address]) == 1
+    assert [json.loads(body)["status"] for *_, body in got] == ["inside", "outside"]
+    assert "sent to" in capsys.readouterr().err
