@@ -243,7 +243,7 @@ def test_demo_runs_the_whole_loop(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     text = output(["demo"], capsys)
     folder = tmp_path / "demo"
-    for name in ("people.html", "plan.html", "repair.html"):
+    for name in ("people.html", "plan.html", "repair.html", "history.html"):
         assert "<svg" in (folder / name).read_text(encoding="utf-8")
     how = {"sensitive_features": ["sex", "race"], "label": "income"}
     people, repaired = (eq.count(folder / f"{n}.parquet", **how) for n in ("people", "repaired"))
@@ -253,6 +253,14 @@ def test_demo_runs_the_whole_loop(tmp_path, monkeypatch, capsys):
     assert "partners/registry.csv" in text  # rows that only a confirmed mapping gives
     assert "All 8 checks hold." in text
     assert f"All {planned.additions} added rows were fetched again" in text
+    assert "On 2026-11-13, the next:" in text
+    check = eq.Monitor(folder / "bias.sqlite").check(
+        "people", max_abs_ub=0.25, max_order=1, min_count=100
+    )
+    (alert,) = check.alerts
+    assert (str(alert.group), alert.label) == ("sex=Female", ">50K")
+    assert str(alert.since.date()) == "2026-11-07"  # the day on which the form begins to lose rows
+    assert check.batches == 14
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import gzip
 import json
 from collections.abc import Mapping, Sequence
@@ -120,6 +121,51 @@ def build_example(people: Path, lake: Path) -> int:
         (lake / name).parent.mkdir(parents=True, exist_ok=True)
         atomic.write_text(lake / name, text)
     return len(_TABLES) + 3
+
+
+FIRST_DAY = datetime.date(2026, 11, 2)
+_DAYS, _DAY_ROWS, _LOST_FROM = 14, 400, 5
+# Share of women above 50K that still arrive once the form loses them.
+_ARRIVE = 0.2
+
+
+def draw_days(table: Path, folder: Path) -> list[tuple[datetime.date, Path]]:
+    """Write two weeks of days, each a random draw of a table, the same on every machine.
+
+    From the sixth day on, most of the women above 50K do not arrive, as if a form lost them.
+
+    Parameters
+    ----------
+    table
+        Parquet file of the table.
+    folder
+        Folder to write to.
+
+    Returns
+    -------
+    list[tuple[datetime.date, Path]]
+        The days, and their files.
+    """
+    import numpy as np
+    import pyarrow.parquet as pq
+
+    chance = np.random.default_rng(_SEED)
+    people = pq.read_table(table)
+    women = np.logical_and(
+        people["sex"].to_numpy() == "Female", people["income"].to_numpy() == ">50K"
+    )
+    folder.mkdir(parents=True, exist_ok=True)
+    days = []
+    for number in range(_DAYS):
+        drawn = chance.integers(len(people), size=_DAY_ROWS)
+        arrives = ~women[drawn] | (chance.random(_DAY_ROWS) < _ARRIVE)
+        kept = drawn if number < _LOST_FROM else drawn[arrives]
+        day = FIRST_DAY + datetime.timedelta(days=number)
+        file = folder / f"{day}.parquet"
+        with atomic.atomic_path(file) as place:
+            pq.write_table(people.take(kept), place)
+        days.append((day, file))
+    return days
 
 
 def _shares(weights: Sequence[float]) -> list[float]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from equipoise.datasets.example import build_example
+from equipoise.datasets.example import build_example, draw_days
 from equipoise.errors import InputError
 
 _ASKED = "--sensitive sex,race --label income"
@@ -27,7 +27,7 @@ _HOW = "--tolerance 0.1"
     help="Folder to write to.",
 )
 def command(output: Path) -> None:
-    """Run a complete repair on bundled data: measure, plan, find rows, add them and verify.
+    """Run a complete repair on bundled data: measure, plan, find rows, add them, verify and monitor.
 
     A biased part of the Adult table is repaired with rows of a small lake. The lake is made of
     other parts of the table, with other headers, spellings and formats.
@@ -43,7 +43,9 @@ def command(output: Path) -> None:
     _measure_and_plan(output, people)
     _find(output, people, lake)
     _repair(output, people, lake)
-    _say(f"Pages: {output / 'people.html'}, {output / 'plan.html'}, {output / 'repair.html'}")
+    _watch(output)
+    pages = ("people.html", "plan.html", "repair.html", "history.html")
+    _say(f"Pages: {', '.join(str(output / page) for page in pages)}")
 
 
 def _measure_and_plan(output: Path, people: Path) -> None:
@@ -92,6 +94,39 @@ def _repair(output: Path, people: Path, lake: Path) -> None:
     _run(f"measure {_q(repaired)} {_ASKED} --label-value '>50K' --top 3", lines=10)
 
 
+_STREAM = "--name people"
+_LIMITS = "--max-abs-ub 0.25 --max-order 1 --min-count 100"
+
+
+def _watch(output: Path) -> None:
+    """Watch two weeks of the repaired table, in which an alert is raised, and show its page."""
+    store = output / "bias.sqlite"
+    for file in (store, store.with_name(f"{store.name}-wal"), store.with_name(f"{store.name}-shm")):
+        file.unlink(missing_ok=True)
+    days = draw_days(output / "repaired.parquet", output / "days")
+    where = f"--store {_q(store)} {_STREAM}"
+    _say(
+        "7. Monitor: the table in use, two weeks of 400 rows a day. From the sixth day on, a form loses\n"
+        "most of the women above 50K. Each day is added and checked, without a row being kept."
+    )
+    alert = None
+    for number, (day, file) in enumerate(days):
+        added = f"monitor add {_q(file)} {where} --at {day}" + (f" {_ASKED}" if not number else "")
+        check = f"monitor check {where} {_LIMITS}"
+        if not number:
+            _run(added)
+            _run(check)
+            continue
+        with contextlib.redirect_stdout(io.StringIO()):
+            _typed(added)
+            code = _typed(check)
+        if code == 1 and alert is None:
+            alert = day
+            click.echo(f"{number - 1} more days: no alert. On {day}, the next:\n")
+            _run(check, code=1)
+    _run(f"monitor show {where} {_LIMITS} -o {_q(output / 'history.html')}")
+
+
 def _q(path: Path) -> str:
     return shlex.quote(str(path))
 
@@ -102,16 +137,22 @@ def _say(sentence: str) -> None:
 
 def _run(line: str, *, lines: int | None = None, code: int = 0) -> None:
     """Show a command, run it, and show the first lines of its output."""
-    program = click.get_current_context().find_root().command
     click.echo(f"$ equipoise {line}")
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
-        got: Any = program.main([*shlex.split(line), "--quiet"], "equipoise", standalone_mode=False)
+        got = _typed(line)
     shown = printed.getvalue().rstrip().splitlines()
     more = [f"… and {len(shown) - lines} more lines"] if lines and len(shown) > lines else []
     click.echo("".join(f"{text}\n" for text in [*shown[:lines], *more]))
-    if (got or 0) != code:
+    if got != code:
         raise InputError(f"the demo expects the exit code {code} of the command above, not {got}.")
+
+
+def _typed(line: str) -> int:
+    """Run a command, and return its exit code."""
+    program = click.get_current_context().find_root().command
+    code: Any = program.main([*shlex.split(line), "--quiet"], "equipoise", standalone_mode=False)
+    return code or 0
 
 
 _KNOWN = (

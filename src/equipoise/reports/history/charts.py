@@ -37,7 +37,7 @@ def _bias_chart(line: Mapping[str, Any]) -> Any:
         .mark_line(color=BLUE, strokeWidth=2, clip=True, aria=False)
         .encode(x=x, y=y),
         marks(line["points"])
-        .mark_point(filled=True, size=16, color=BLUE, opacity=0.55, clip=True)
+        .mark_point(filled=True, size=32, color=BLUE, opacity=0.55, clip=True)
         .encode(x=x, y=y, **ABOUT),
     ]
     if line["alarms"]:
@@ -79,7 +79,9 @@ def population_charts(data: Mapping[str, Any]) -> Spec:
     x = _time(data["span"])
     parts = [
         marks(data["rows"])
-        .mark_bar(color=GREY, opacity=0.7, width=3)
+        .mark_bar(
+            color=GREY, opacity=0.7, width=max(1.5, min(0.7 * _WIDTH / len(data["rows"]), 24))
+        )
         .encode(x=x, y=_plain("rows:Q", "rows", ",d"), **ABOUT)
         .properties(width=_WIDTH, height=90, title=_title("Rows")),
         _shares(data["rates"], data["labels"], x, f"Rates of {data['label']}"),
@@ -101,7 +103,7 @@ def _shares(items: Sequence[Mapping[str, Any]], names: Sequence[str], x: Any, ti
 
 def _distances(items: Sequence[Mapping[str, Any]], x: Any) -> Any:
     y = _plain("distance:Q", "share of rows", "%")
-    dots = marks(items).mark_point(filled=True, size=18, color=RED, opacity=0.8)
+    dots = marks(items).mark_point(filled=True, size=30, color=RED, opacity=0.8)
     chance = marks(items).mark_line(color=GREY, strokeWidth=1.5, aria=False)
     layers = [chance.encode(x=x, y=alt.Y("expected:Q")), dots.encode(x=x, y=y, **ABOUT)]
     title = _title(
@@ -127,6 +129,7 @@ def _colour(names: Sequence[str]) -> Any:
         direction="vertical",
         columns=2,
         symbolType="stroke",
+        columnPadding=28,
         **wrapped.keyed(),
     )
     scale = alt.Scale(domain=list(names), range=_COLOURS[: len(names)])
