@@ -145,12 +145,12 @@ def _new_stream(
     time_column: str | None = None,
     sql: str | None = None,
 ) -> Stream:
-    request = counts.request_for_rows()
-    if counts.request is not None:
-        request = changed(request, count=counts.request.count)
-    if time_column is not None:
-        kept = tuple(each for each in request.sensitive if each != _TIME)
-        request = changed(request, sensitive=kept)
+    made_by = counts.request_for_rows()
+    # Counts may be sums over attributes that were counted.
+    kept = tuple(a.name for a in counts.sensitive if time_column is None or a.name != _TIME)
+    bins = {name: edges for name, edges in made_by.bins.items() if name in kept}
+    column = None if counts.request is None else counts.request.count
+    request = changed(made_by, sensitive=kept, bins=bins, count=column)
     # The times were added to what the user asked for.
     reading = {
         **counts.reading.to_dict(),
