@@ -60,6 +60,16 @@ class Comparisons:
         n = len(self.pairs)
         return Comparisons(self.pairs, self.rules, self.groups, np.arange(n), np.full(n, REST))
 
+    def enough(self) -> NDArray[np.int64]:
+        """The number of the batch with which the group of each pair has as many rows as its rule asks."""
+        least = np.array([self.rules[pair.rule].min_count for pair in self.pairs], np.int64)
+        lines = np.array([pair.line for pair in self.pairs], np.intp)
+        asked = np.flatnonzero(least > 1)
+        found = np.zeros(len(self.pairs), np.int64)
+        sums = np.cumsum(self.groups.rows[lines[asked]], axis=1)
+        found[asked] = (sums < least[asked, None]).sum(axis=1)
+        return found
+
     def samples(self, batches: slice) -> Samples:
         """The rows that are compared in some batches."""
         lines = np.array([self.pairs[i].line for i in self.pair], np.intp)

@@ -451,7 +451,7 @@ def _evidence(
     low, high, log_e = np.full((3, count), np.nan)
     at = last - tested.start
     there = at >= 0
-    log_e[there] = track.log_e[0, at[there]]
+    log_e[there] = track.log_e[0, at[there]] + tested.watch.entry[pair]
     times, number = np.unique(at[there] + 1, return_inverse=True)
     if len(times):
         first = alone.against_rest()

@@ -48,7 +48,9 @@ class Watch:
     """Number of batches before the latest excursion of the change detector began."""
     alerted: NDArray[np.bool_]
     active: NDArray[np.bool_]
-    """Whether there was a batch with rows of both samples."""
+    """Whether there was a batch with rows of both samples, and the group has rows enough."""
+    entry: Floats
+    """Logarithm of the evidence that a pair began with: 0 unless it came when others were there."""
     episodes: tuple[Episode, ...]
     state: State
     """The state of every comparison, with which further batches can be tested."""
@@ -107,20 +109,54 @@ def watch(
     log_e, log_s, since = np.zeros(n_pairs), np.full(n_pairs, -np.inf), np.zeros(n_pairs, np.int64)
     if before is not None:
         log_e, log_s, since = _by_pair(comparisons, _last(begun_at))
+    entry = np.zeros(n_pairs)
+    enough, met = comparisons.enough(), active
     episodes: list[Episode] = []
     for first, samples, track, after in _tracks(comparisons, start, begun_at):
         state = after
         log_e_t, log_s_t, since_t = _by_pair(comparisons, track)
         used = np.zeros(log_e_t.shape, np.bool_)
         np.logical_or.at(used, comparisons.pair, samples.used)
-        begun = np.logical_or.accumulate(used, axis=1) | active[:, None]
+        compared = np.logical_or.accumulate(used, axis=1) | met[:, None]
+        numbers = np.arange(first, first + log_e_t.shape[1])
+        begun = compared & (numbers >= enough[:, None]) | active[:, None]
+        entry = entry + _beginnings(log_e_t + entry[:, None], log_e, begun, active)
+        log_e_t = log_e_t + entry[:, None]
         found = rejected(np.where(begun, log_e_t, -np.inf), begun.sum(axis=0), alpha)
         _note(found, alerted, first, raised, episodes)
         log_e, log_s, since = log_e_t[:, -1], log_s_t[:, -1], since_t[:, -1]
-        active, alerted = begun[:, -1], found[:, -1]
+        met, active, alerted = compared[:, -1], begun[:, -1], found[:, -1]
     episodes += [Episode(pair, begin, None) for pair, begin in raised.items()]
     episodes.sort(key=lambda each: (each.start, each.pair))
-    return Watch(comparisons, alpha, log_e, log_s, since, alerted, active, tuple(episodes), state)
+    state = state._replace(log_e=state.log_e + entry[comparisons.pair])
+    return Watch(
+        *(comparisons, alpha, log_e, log_s, since, alerted, active, entry, tuple(episodes), state)
+    )
+
+
+def _beginnings(
+    log_e: Floats, last: Floats, begun: NDArray[np.bool_], active: NDArray[np.bool_]
+) -> Floats:
+    """Add to the evidence of pairs that join others what makes it begin at the mean of theirs.
+
+    If it is above 1, at 1. So pairs that join never raise the mean of all evidence, which stays an
+    e-process, however many there will be. If they began at 1, each would have a chance of its own.
+    ``last`` and ``active`` are of the batch before the first one here.
+    """
+    found = np.zeros(len(log_e))
+    joined = np.argmax(begun, axis=1)
+    joins = begun.any(axis=1) & ~active
+    for column in np.unique(joined[joins]).tolist():
+        there = begun[:, column - 1] if column else active
+        earlier = log_e[:, column - 1] + found if column else last
+        new = joins & (joined == column)
+        mean = _log_mean(earlier[there]) if there.any() else 0.0
+        found[new] = min(mean, 0.0) - earlier[new]
+    return found
+
+
+def _log_mean(values: Floats) -> float:
+    return float(np.logaddexp.reduce(values) - np.log(len(values)))
 
 
 def tracks(comparisons: Comparisons, *, start: int = 0, before: Before | None = None) -> Track:

@@ -18,7 +18,7 @@ def rejected(log_e: Floats, family: NDArray[np.int64], alpha: float) -> NDArray[
     The k largest are selected if the k-th is at least family / (alpha·k), for the largest such k.
     The expected share of false ones among them is at most alpha under any dependence. If no limit
     is broken at all, the mean of the e-values is itself an e-process, so that with probability
-    1 − alpha nothing is ever selected.
+    1 − alpha nothing is ever selected; those that join later must not begin above this mean.
 
     >>> log_e = np.log([[100.0, 100.0], [45.0, 45.0], [0.5, 50.0]])
     >>> rejected(log_e, np.array([3, 3]), 0.05).T.tolist()

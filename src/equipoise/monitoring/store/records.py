@@ -101,11 +101,11 @@ class Batch:
             ends=from_number(ends),
             added=from_number(added),
             state=state,
-            tags=json.loads(tags),
+            tags=_loads(tags),
             fingerprint=print_,
             n=n,
             merged=merged,
-            about=json.loads(about),
+            about=_loads(about),
             cells=bytes(cells[0]) if cells else b"",
         )
 
@@ -122,6 +122,11 @@ class Batch:
             "batches": self.merged,
             **self.about,
         }
+
+
+def _loads(text: str) -> dict[str, Any]:
+    # Most batches have nothing to read here, and there may be many thousands.
+    return {} if text == "{}" else json.loads(text)
 
 
 @dataclass(frozen=True)

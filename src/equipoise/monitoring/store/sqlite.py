@@ -49,19 +49,20 @@ class SqliteDatabase:
 
     def _connected(self, *, write: bool) -> sqlite3.Connection:
         where = f"file:{quote(os.fspath(self.path.absolute()))}"
-        try:
+        with self._explained():
             if write:
                 return self._connect(f"{where}?mode=rwc")
             connection = self._connect(f"{where}?mode=ro")
-            connection.execute("PRAGMA schema_version").fetchone()
-        except sqlite3.OperationalError as error:
-            log = Path(f"{self.path}-wal")
-            if write or (log.exists() and log.stat().st_size):
-                raise self._error(error) from None
-            # Nobody writes, and the folder does not let a reader keep its own files there.
-            return self._connect(f"{where}?mode=ro&immutable=1")
-        except sqlite3.DatabaseError as error:
-            raise self._error(error) from None
+            try:
+                connection.execute("PRAGMA schema_version").fetchone()
+            except sqlite3.DatabaseError as error:
+                connection.close()
+                log = Path(f"{self.path}-wal")
+                refused = "unable to open" in str(error) or "readonly" in str(error)
+                if not refused or (log.exists() and log.stat().st_size):
+                    raise
+                # Nobody writes, and the folder does not let a reader keep its own files there.
+                return self._connect(f"{where}?mode=ro&immutable=1")
         return connection
 
     def _connect(self, uri: str) -> sqlite3.Connection:
