@@ -58,6 +58,9 @@ class Monitor:
     store
         File of SQLite, or address of a PostgreSQL database, such as
         ``postgresql://user@host/db?schema=monitoring``. It is made with the first batch.
+    read_only
+        Whether to leave the store as it is. Checks then do not note their rules in it, for which
+        :meth:`merge` would keep the evidence.
 
     Examples
     --------
@@ -72,8 +75,9 @@ class Monitor:
     ('outside', ['sex=m', 'sex=w'])
     """
 
-    def __init__(self, store: str | os.PathLike[str]) -> None:
+    def __init__(self, store: str | os.PathLike[str], *, read_only: bool = False) -> None:
         self._address = os.fspath(store)
+        self._read_only = read_only
         self._open: Store | None = None
         self._clock = _utc_now
 
@@ -358,7 +362,7 @@ class Monitor:
             kept, known = evidence_of(store, series.stream), policies_of(store, series.stream)
         tested = run_tests(series, watched, kept)
         key = watched.key(tested.begin)
-        if key not in known and os.access(self._address, os.W_OK):
+        if key not in known and not self._read_only and os.access(self._address, os.W_OK):
             remember_policy(self._store(write=True), series.stream, key, watched.to_dict())
         return store, tested
 
@@ -400,7 +404,7 @@ class Monitor:
                 raise InputError("give either `window` or `since`, not both.")
             chosen = chosen.between(chosen.last - read_span(window), None)
             # A window of 7 days of daily batches has 7 of them.
-            chosen = chosen.where(chosen.starts > _before(chosen, window))
+            chosen = chosen.where(chosen.starts > to_number(chosen.last - read_span(window)))
         if not len(chosen):
             raise InputError(f"{name} has no batch in that time.")
         return chosen.total
@@ -470,6 +474,8 @@ class Monitor:
 
     def _store(self, *, create: bool = False, write: bool = False) -> Store:
         """The store, opened once for reading, and again when something is written first."""
+        if write and self._read_only:
+            raise InputError(f"{self} only reads; leave out `read_only` to change its store.")
         if self._open is None or (write and not self._open.writes):
             if self._open is not None:
                 self._open.close()
@@ -495,7 +501,3 @@ def _utc_now() -> datetime.datetime:
 
 def _exists(address: str) -> bool:
     return is_postgres(address) or Path(address).exists()
-
-
-def _before(series: Series, window: str) -> int:
-    return to_number(series.last - read_span(window))
