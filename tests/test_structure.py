@@ -55,7 +55,10 @@ WHOLE_COMMANDS = {
     "datasets/downloads.py",
     "lake/matching/mapping.py",
     "reports/repair/data.py",
-    *(f"web/rooms/{room}.py" for room in ("audit", "bias", "compare", "lake", "map", "plan")),
+    *(
+        f"web/rooms/{room}.py"
+        for room in ("audit", "bias", "compare", "lake", "map", "monitor", "plan")
+    ),
     "web/twins.py",
 }
 """Modules that write whole commands, of pip or for readers to type, and therefore flags."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import base64
+import datetime
 import struct
 import sys
 import tempfile
@@ -15,7 +16,10 @@ import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 from browsing import Explorer, changing, enter, launch, running, settle
+
+import equipoise as eq
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,8 +43,11 @@ ASKED: Mapping[str, tuple[str, Mapping[str, str | list[str]]]] = {
     "map": ("map", {**EXAMPLE, "at_x": "150", "at_y": "260"}),
     "lake": ("lake", {**WANTED, "lake": "example/lake"}),
     "compare": ("compare", {**EXAMPLE, "pin": PINS}),
+    "monitor": ("monitor", {"store": "loans.sqlite"}),
 }
 """What each picture shows."""
+DAYS = 90
+"""Length of the stream that is watched; its bias begins in the middle."""
 CODED = "partners/registry.csv"
 
 
@@ -135,8 +142,37 @@ def shrink(browser: Browser, picture: bytes, path: Path) -> None:
     path.write_bytes(b"\x89PNG\r\n\x1a\n" + b"".join(written))
 
 
+def write_stream(path: Path) -> None:
+    """Write a stream of 90 days in which Black women are granted ever fewer loans from day 46 on."""
+    rng = np.random.default_rng(17)
+    first = datetime.date(2026, 8, 17)
+    mix = {
+        ("Female", "Black"): 32,
+        ("Female", "White"): 118,
+        ("Male", "Black"): 34,
+        ("Male", "White"): 136,
+    }
+    with eq.Monitor(path) as monitor:
+        for day in range(DAYS):
+            usual = 0.38 + 0.06 * np.sin(day / 14)
+            cells = {}
+            for group, mean in mix.items():
+                rows = int(rng.poisson(mean * (1 + 0.15 * np.cos(day / 20))))
+                late = day >= DAYS // 2 and group == ("Female", "Black")
+                granted = int(rng.binomial(rows, usual * (0.5 if late else 1)))
+                cells |= {(*group, "yes"): granted, (*group, "no"): rows - granted}
+            if day == DAYS - 12:  # a day of other applicants
+                cells["Female", "White", "no"] += 110
+            counts = eq.Counts.from_mapping(cells, sensitive=["sex", "race"], label="granted")
+            when = first + datetime.timedelta(days=day)
+            monitor.add(counts, name="loans", at=when, id=f"day-{day + 1}")
+        monitor.withdraw("day-21", name="loans", reason="a test run")
+
+
 def prepare(page: Page, explorer: Explorer) -> dict[str, str]:
-    """Enter, index the lake and repair the example; return what to open for each picture."""
+    """Write a stream, enter, index the lake and repair the example; return what to open for each picture."""
+    if not (explorer.root / "loans.sqlite").exists():
+        write_stream(explorer.root / "loans.sqlite")
     enter(page, explorer)
     addresses = {name: explorer.address(room, asked) for name, (room, asked) in ASKED.items()}
     page.goto(addresses["lake"])

@@ -28,7 +28,6 @@ from equipoise.monitoring.moments import (
     from_number,
     read_moment,
     read_span,
-    to_number,
     zone_named,
 )
 from equipoise.monitoring.retention import merge_older
@@ -59,6 +58,9 @@ class Monitor:
     store
         File of SQLite, or address of a PostgreSQL database, such as
         ``postgresql://user@host/db?schema=monitoring``. It is made with the first batch.
+    read_only
+        Whether to leave the store as it is. Checks then do not note their rules in it, for which
+        :meth:`merge` would keep the evidence.
 
     Examples
     --------
@@ -73,8 +75,9 @@ class Monitor:
     ('outside', ['sex=m', 'sex=w'])
     """
 
-    def __init__(self, store: str | os.PathLike[str]) -> None:
+    def __init__(self, store: str | os.PathLike[str], *, read_only: bool = False) -> None:
         self._address = os.fspath(store)
+        self._read_only = read_only
         self._open: Store | None = None
         self._clock = _utc_now
 
@@ -189,10 +192,8 @@ class Monitor:
 
         Parameters
         ----------
-        id
-            Id of the batch.
-        name
-            Name of its stream.
+        id, name
+            Id of the batch and name of its stream.
         reason
             Why it is withdrawn, for the history.
         """
@@ -204,10 +205,8 @@ class Monitor:
 
         Parameters
         ----------
-        name
-            Name of the stream.
-        reason
-            What was done, for the history.
+        name, reason
+            Name of the stream, and what was done, for the history.
         """
         store = self._store(write=True)
         store.acknowledge(store.stream(name), reason)
@@ -359,7 +358,8 @@ class Monitor:
             kept, known = evidence_of(store, series.stream), policies_of(store, series.stream)
         tested = run_tests(series, watched, kept)
         key = watched.key(tested.begin)
-        if key not in known and (is_postgres(self._address) or os.access(self._address, os.W_OK)):
+        writable = is_postgres(self._address) or os.access(self._address, os.W_OK)
+        if key not in known and writable and not self._read_only:
             # A full disk or a user without rights must not keep anybody from checking.
             with contextlib.suppress(EquipoiseError):
                 remember_policy(self._store(write=True), series.stream, key, watched.to_dict())
@@ -401,9 +401,7 @@ class Monitor:
         if window is not None and len(chosen):
             if since is not None:
                 raise InputError("give either `window` or `since`, not both.")
-            chosen = chosen.between(chosen.last - read_span(window), None)
-            # A window of 7 days of daily batches has 7 of them.
-            chosen = chosen.where(chosen.starts > _before(chosen, window))
+            chosen = chosen.lately(read_span(window))
         if not len(chosen):
             raise InputError(f"{name} has no batch in that time.")
         return chosen.total
@@ -473,6 +471,8 @@ class Monitor:
 
     def _store(self, *, create: bool = False, write: bool = False) -> Store:
         """The store, opened once for reading, and again when something is written first."""
+        if write and self._read_only:
+            raise InputError(f"{self} only reads; leave out `read_only` to change its store.")
         if self._open is None or (write and not self._open.writes):
             self.close()
             self._open = Store(self._address, create=create, write=write, clock=self._clock)
@@ -497,7 +497,3 @@ def _utc_now() -> datetime.datetime:
 
 def _exists(address: str) -> bool:
     return is_postgres(address) or Path(address).exists()
-
-
-def _before(series: Series, window: str) -> int:
-    return to_number(series.last - read_span(window))

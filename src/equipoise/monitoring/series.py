@@ -76,6 +76,10 @@ class Series:
         ]
         return self.where(np.array(kept, np.bool_))
 
+    def lately(self, span: datetime.timedelta) -> Series:
+        """The batches of the last days; a window of 7 days has 7 daily batches."""
+        return self.where(self.starts > to_number(self.last - span))
+
     @functools.cached_property
     def total(self) -> Counts:
         """The sum of all batches."""

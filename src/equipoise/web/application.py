@@ -25,7 +25,7 @@ from equipoise.web.desk import Desk, NothingChosen
 from equipoise.web.forms import fieldsets
 from equipoise.web.pages import address, render
 from equipoise.web.places import EXAMPLE
-from equipoise.web.rooms import audit, bias, compare, lake, plan, table
+from equipoise.web.rooms import audit, bias, compare, lake, monitor, plan, table
 from equipoise.web.rooms import map as map_room
 from equipoise.web.rooms.room import SHARED, TABLE_OPTIONS, Room
 from equipoise.web.routes import downloads, evaluations, files, jobs, lakes
@@ -43,6 +43,7 @@ ROOMS: tuple[Room, ...] = (
     map_room.ROOM,
     lake.ROOM,
     compare.ROOM,
+    monitor.ROOM,
 )
 """The rooms that have pages, in the order of the method."""
 TWINS = (*ROOMS, plan.FRONTIER, audit.ROOM)
@@ -141,7 +142,9 @@ def _add_charts(app: FastAPI, desk: Desk) -> None:
 def _add_start(app: FastAPI, settings: ExplorerSettings) -> None:
     @app.get("/", include_in_schema=False)
     def start() -> Response:
-        """Lead to the table that the explorer was started with."""
+        """Lead to the table or the store that the explorer was started with."""
+        if settings.store is not None:
+            return RedirectResponse(address("/monitor", [("store", settings.store)]), 303)
         data = settings.data or f"{EXAMPLE}/adult.parquet"
         return RedirectResponse(address("/table", [("data", data)]), status_code=303)
 
@@ -193,6 +196,7 @@ def render_room(desk: Desk, room: Room, query: Any, user: str) -> str:
         read_only=desk.settings.read_only,
         lake=_lake_of(desk, given),
         folders=desk.places(user).folders_listed(),
+        stores=desk.places(user).stores_listed() if room.source == "store" else [],
         upload_limit=desk.settings.upload_limit,
         upload_kinds=files.UPLOADED,
         ignored=plan.NOT_VARIED,

@@ -20,6 +20,7 @@ import pydantic
 
 from equipoise import datasets
 from equipoise.errors import EquipoiseError, InputError
+from equipoise.monitoring.store.files import log_of
 from equipoise.web import charts, tasks
 from equipoise.web.crew import Crew
 from equipoise.web.jobs import Jobs
@@ -35,6 +36,11 @@ _ANSWERS, _COUNTS = 16_000_000, 64_000_000
 
 _WRITTEN = f"{EXAMPLE}/lake/sources.toml"
 """The last file of the example to be written."""
+_NOTHING = {
+    "data": "no table is chosen; choose one in the room “Table”.",
+    "store": "no store is chosen; name a file that equipoise monitor add has made.",
+}
+"""What is said if what a room reads is not named."""
 _TABLES = ("target_rates", "target_shares")
 """Options that name a table."""
 
@@ -95,19 +101,23 @@ class Desk:
 
     def ask(self, room: Room, query: Query, user: str) -> Ask:
         """Make what a worker gets of the address of a room."""
-        data = getattr(query, "data", None)
+        data = getattr(query, room.source, None)
         for name in (data, getattr(query, "lake", None)):
             self._await_example(name or "")
         if not data:
-            raise InputError("no table is chosen; choose one in the room “Table”.")
+            raise InputError(_NOTHING[room.source])
         places = self.places(user)
-        table = keywords_of(query, TABLE_OPTIONS)
         given = keywords_of(query, room.options)
         options = self.with_files(given, room, places)
         known = {o.keyword for o in (*TABLE_OPTIONS, *room.options)}
-        view = {k: v for k, v in query.model_dump().items() if k not in known and k != "data"}
-        path = places.resolve(data)
-        self._add_count_column(table, path)
+        others = {"data", room.source, *known}
+        view = {k: v for k, v in query.model_dump().items() if k not in others}
+        table: dict[str, Any] = {}
+        if room.source == "store":
+            path = str(places.store(data))
+        else:
+            table, path = keywords_of(query, TABLE_OPTIONS), places.resolve(data)
+            self._add_count_column(table, path)
         return Ask(
             data=data,
             path=path,
@@ -283,7 +293,17 @@ def fingerprint(path: str) -> list[Any]:
         about = place.stat()
     except OSError:
         return []
-    return [about.st_mtime_ns, about.st_size]
+    return [about.st_mtime_ns, about.st_size, *_written_last(place)]
+
+
+def _written_last(place: Path) -> list[int]:
+    """What changes when something is written that SQLite keeps beside its file at first."""
+    try:
+        about = log_of(place).stat()
+    except (OSError, RuntimeError):
+        return []
+    # Readers leave an empty one behind.
+    return [about.st_mtime_ns, about.st_size] if about.st_size else []
 
 
 def is_rule(option: str, text: str) -> bool:

@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from equipoise.web.rooms import audit, bias, plan
+from equipoise.web.rooms import audit, bias, monitor, plan
 from equipoise.web.rooms import map as map_room
 from equipoise.web.rooms.room import Ask
 
@@ -45,6 +45,8 @@ def _result(room: str, ask: Ask) -> Any:
         return bias.choose(bias.measured(ask.counted(), dict(ask.options)), ask.view)
     if room == "plan":
         return plan.make(ask, ask.options, ask.view["move"])
+    if room == "monitor":
+        return monitor.history(ask)
     return audit.make(ask) if room == "audit" else map_room.make(ask)
 
 

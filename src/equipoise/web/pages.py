@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import functools
 import json
 import math
@@ -13,6 +14,7 @@ from urllib.parse import urlencode
 import jinja2
 from markupsafe import Markup, escape
 
+from equipoise.monitoring.moments import shown
 from equipoise.version import __version__
 
 
@@ -36,6 +38,8 @@ def templates() -> jinja2.Environment:
         "short": short,
         "said": said,
         "sentence": sentence,
+        "moment": moment,
+        "odds": odds,
     }
     made.globals |= {"version": __version__, "address": address}
     return made
@@ -137,6 +141,26 @@ def sentence(text: str) -> str:
     ('No such table.', 'a.parquet is gone.')
     """
     return text[:1].upper() + text[1:] if re.match(r"[a-z]+[\s,:;]", text) else text
+
+
+def moment(text: str | None, zone: datetime.tzinfo = datetime.UTC) -> str:
+    """A time of plain data, in a zone.
+
+    >>> moment("2026-11-15T00:00:00+00:00"), moment(None)
+    ('2026-11-15', '–')
+    """
+    return "–" if text is None else shown(datetime.datetime.fromisoformat(text), zone)
+
+
+def odds(log10: float | None) -> str:
+    """A number that is given by its decimal logarithm.
+
+    >>> odds(2.0), odds(-0.5), odds(41.3)
+    ('100', '0.316', '10^41')
+    """
+    if log10 is None:
+        return "–"
+    return f"10^{log10:.0f}" if log10 >= 6 else number(float(f"{10**log10:.3g}"))
 
 
 def percent(value: float | None) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import html
+import itertools
 import json
 import os
 import re
@@ -18,6 +19,7 @@ from typing import BinaryIO
 from equipoise import datasets
 from equipoise.engines.kinds import EXTENSIONS, extension
 from equipoise.errors import InputError, SourceNotFound
+from equipoise.monitoring.store.files import is_store
 from equipoise.scratch import PREFIX, cache_folder, is_old
 from equipoise.web.settings import too_large
 
@@ -78,6 +80,15 @@ class Places:
             self._check_folder(path, base)
         return path
 
+    def store(self, name: str) -> Path:
+        """Return the path of a store of batches; refuse any other file."""
+        path = self.file(name)
+        if not is_store(path):
+            raise InputError(
+                f"{name} is no store of batches; name a file that equipoise monitor add has made."
+            )
+        return path
+
     def _base(self, first: str, name: str) -> Path:
         """The folder that a name is relative to."""
         if first in (UPLOADS, RESULTS) and _exists(self.home / name):
@@ -108,6 +119,13 @@ class Places:
             there = _tables(self.home / folder, self.home, None)
             found += sorted(name for name in there if not _goes_with(name))
         return found
+
+    def stores_listed(self) -> list[str]:
+        """Names of the stores of batches below the root."""
+        there = _files(self.root, self.root, self.home.parent.resolve())
+        first = (path for path in itertools.islice(there, _INSIDE) if _may_be_store(path))
+        found = itertools.islice(filter(is_store, first), _LISTED)
+        return [path.relative_to(self.root).as_posix() for path in found]
 
     def folders_listed(self) -> list[str]:
         """Names of the folders below the root that may be lakes, with the example."""
@@ -235,18 +253,26 @@ def _refusal(name: str) -> str:
 
 
 def _tables(folder: Path, base: Path, hidden: Path | None) -> Iterator[str]:
-    """Files with a known extension, sorted, without hidden ones and links out of the base."""
-    found = 0
+    """Files with a known extension that are no stores of batches."""
+    known = (path for path in _files(folder, base, hidden) if extension(path) in EXTENSIONS)
+    tables = (path for path in known if not (_may_be_store(path) and is_store(path)))
+    for path in itertools.islice(tables, _LISTED):
+        yield path.relative_to(base).as_posix()
+
+
+def _may_be_store(path: Path) -> bool:
+    """Whether a file has not the extension of a table of another kind."""
+    kind = EXTENSIONS.get(extension(path))
+    return kind in (None, "sqlite") or extension(path) == ".db"
+
+
+def _files(folder: Path, base: Path, hidden: Path | None) -> Iterator[Path]:
+    """Files by folder, sorted, without hidden ones and links out of the base."""
     for here, folders, files in os.walk(folder):
         place = Path(here)
         depth = len(place.relative_to(folder).parts)
         folders[:] = sorted(f for f in folders if not f.startswith(".")) if depth < _DEEPEST else []
         folders[:] = [f for f in folders if hidden is None or (place / f).resolve() != hidden]
         for name in sorted(files):
-            path = place / name
-            known = extension(path) in EXTENSIONS and not name.startswith(".")
-            if known and _is_below(path, base):
-                yield path.relative_to(base).as_posix()
-                found += 1
-                if found >= _LISTED:
-                    return
+            if not name.startswith(".") and _is_below(place / name, base):
+                yield place / name

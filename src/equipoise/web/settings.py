@@ -28,8 +28,8 @@ class ExplorerSettings:
         Folder of uploads and results.
     tokens
         One secret for each user; users do not see each other's uploads and work.
-    data, lake
-        Table and lake to open, relative to the root.
+    data, lake, store
+        Table, lake and store of batches to open, relative to the root.
     read_only
         Whether everything that writes is left out.
     time_limit
@@ -47,6 +47,7 @@ class ExplorerSettings:
     tokens: tuple[str, ...] = field(default_factory=lambda: (new_token(),))
     data: str | None = None
     lake: str | None = None
+    store: str | None = None
     read_only: bool = False
     time_limit: float = 300.0
     memory: int = 4_000 * MEGABYTE

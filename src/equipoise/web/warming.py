@@ -29,6 +29,7 @@ THEN = (
     "equipoise.reports.policy_map.data",
     "equipoise.web.rooms.bias",
     "equipoise.web.rooms.map",
+    "equipoise.web.rooms.monitor",
     "equipoise.web.rooms.plan",
 )
 """What the next rooms need."""

@@ -24,6 +24,7 @@ Examples:
   equipoise explore people.csv ./lake            # your table, and a folder of tables with more rows
   equipoise explore --root /srv/tables --no-open --port 8765
   equipoise explore people.csv --read-only --users 5
+  equipoise explore bias.sqlite                  # a store of equipoise monitor: its history and alerts
 
 The explorer prints its address, http://127.0.0.1:PORT/?token=…, and runs until Ctrl-C. Only who has
 the token can open it. JSON is below /api, described by /api/openapi.json. The environment variable
@@ -132,19 +133,24 @@ def command(
     """Open the explorer in the browser: measure, plan, find and compare with the mouse.
 
     TABLE is a file, a folder of parts, or the name of a bundled table; LAKE is a folder of tables.
+    A store of equipoise monitor in the place of TABLE opens the room that shows its history.
     """
     require_web()
     from equipoise import datasets
     from equipoise.api.measurement import memory_size
+    from equipoise.monitoring.store.files import is_store
     from equipoise.web.server import LOOPBACK, relative_to, serve
     from equipoise.web.settings import MEGABYTE, ExplorerSettings, default_home, new_token
 
+    bundled = table in datasets.names()
+    store = table if table is not None and not bundled and is_store(Path(table)) else None
     folder = Path(root) if root is not None else _common_root(table, lake)
     settings = ExplorerSettings(
         root=folder.absolute(),
         home=Path(home).absolute() if home else default_home(folder.absolute()),
         tokens=_tokens(users) or tuple(new_token() for _ in range(users)),
-        data=table if table in datasets.names() else relative_to(folder, _existing(table)),
+        data=table if bundled else relative_to(folder, _existing(None if store else table)),
+        store=relative_to(folder, store),
         lake=relative_to(folder, _existing(lake)),
         read_only=read_only,
         time_limit=time_limit,

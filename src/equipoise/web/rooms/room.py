@@ -44,9 +44,9 @@ class Ask:
     """A request as a worker gets it."""
 
     data: str
-    """Name of the table, as the user knows it."""
+    """Name of the table or store, as the user knows it."""
     path: str
-    """Name of the table for the library."""
+    """Name of the table or store for the library."""
     places: Places
     table: Mapping[str, Any]
     """Options of the table, as keywords."""
@@ -133,6 +133,8 @@ class Room:
     compute: Callable[[Ask], dict[str, Any]]
     counts: bool = True
     """Whether it needs the counts of the table."""
+    source: str = "data"
+    """The parameter that names what it reads: ``data`` is a table, and ``store`` a history."""
     slow: bool = False
     """Whether it may take long, and must leave processes to the others."""
     files: tuple[str, ...] = field(default=())

@@ -11,7 +11,7 @@ from fastapi.responses import FileResponse, Response
 from equipoise.web import tasks
 from equipoise.web.desk import Desk
 from equipoise.web.places import RESULTS, safe_name
-from equipoise.web.rooms import audit, bias, plan
+from equipoise.web.rooms import audit, bias, monitor, plan
 from equipoise.web.rooms import map as map_room
 from equipoise.web.rooms.room import Room
 from equipoise.web.routes.exchange import declare_query, user_of, work_of
@@ -27,7 +27,7 @@ KINDS = {
 def make_router(desk: Desk) -> APIRouter:
     """Make the routes of downloads."""
     router = APIRouter()
-    for room in (bias.ROOM, plan.ROOM, map_room.ROOM, audit.ROOM):
+    for room in (bias.ROOM, plan.ROOM, map_room.ROOM, audit.ROOM, monitor.ROOM):
         for kind in room.files:
             path = f"/api/{room.name}/file.{kind}"
             router.get(path, summary=f"{room.title} as {kind.upper()}", response_class=Response)(

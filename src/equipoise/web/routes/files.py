@@ -1,4 +1,4 @@
-"""Tables that can be opened, and uploads."""
+"""Tables and stores that can be opened, and uploads."""
 
 from __future__ import annotations
 
@@ -22,10 +22,11 @@ UPLOADED = (*(e for e, kind in EXTENSIONS.items() if kind in _KINDS), ".gz")
 
 
 class Files(pydantic.BaseModel):
-    """Tables that can be opened."""
+    """Tables and stores of batches that can be opened."""
 
     datasets: list[str]
     files: list[str]
+    stores: list[str]
 
 
 class Uploaded(pydantic.BaseModel):
@@ -38,12 +39,13 @@ def make_router(desk: Desk) -> APIRouter:
     """Make the routes of files."""
     router = APIRouter()
 
-    @router.get("/api/files", summary="Tables that can be opened")
+    @router.get("/api/files", summary="Tables and stores that can be opened")
     def listed(request: Request) -> Files:
         from equipoise import datasets
 
         there = [name for name in datasets.names() if datasets.is_available(name)]
-        return Files(datasets=there, files=desk.places(user_of(request)).listed())
+        places = desk.places(user_of(request))
+        return Files(datasets=there, files=places.listed(), stores=places.stores_listed())
 
     @router.post("/api/uploads", summary="Upload a table", status_code=201)
     def upload(request: Request, file: Annotated[UploadFile, File()]) -> Uploaded:

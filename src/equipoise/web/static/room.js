@@ -4,6 +4,7 @@ const form = document.getElementById("controls");
 const result = document.getElementById("result");
 const busy = document.getElementById("busy");
 const room = document.querySelector("main").dataset.room;
+const source = document.querySelector("main").dataset.source;
 
 /** The parameters of the table, which all rooms share. */
 export const SHARED = document.querySelector("main").dataset.shared.split(" ");
@@ -123,7 +124,8 @@ function listen() {
   });
   form.addEventListener("change", (event) => {
     const field = event.target;
-    if (field.dataset.reload !== undefined) { location.href = `/table?data=${encodeURIComponent(field.value)}`; return; }
+    if (field.dataset.reload !== undefined) { location.href = field.dataset.reload + encodeURIComponent(field.value); return; }
+    for (const name of (field.dataset.resets ?? "").split(" ")) if (name) form.elements[name].value = "";
     if (!field.name && !field.dataset.for) return;
     sync(field);
     submitted({ push: !dragging });
@@ -172,13 +174,15 @@ function links() {
   for (const link of document.querySelectorAll("a[data-room]")) {
     const keys = (nav.get(link.dataset.room)?.dataset.keys ?? "").split(" ");
     const taken = new URLSearchParams();
+    // What is asked about a stream of batches says nothing about a table, nor the other way round.
+    const other = (link.dataset.room === "monitor") !== (source === "store");
     for (const [name, value] of now) {
-      if (keys.includes(name) && (!SHOWN.includes(name) || link.dataset.room === room)) taken.append(name, value);
+      if (keys.includes(name) && (other ? SHARED.includes(name) : !SHOWN.includes(name) || link.dataset.room === room)) taken.append(name, value);
     }
     if (link.dataset.room === "lake" && !taken.has("lake") && document.body.dataset.lake) taken.append("lake", document.body.dataset.lake);
     const last = new URLSearchParams(sessionStorage.getItem(`${link.dataset.room} ${signature(now)}`) ?? "");
     if (link.dataset.room !== room) for (const name of new Set(last.keys())) {
-      if (!taken.has(name) && !now.has(name) && !SHOWN.includes(name)) for (const value of last.getAll(name)) taken.append(name, value);
+      if (!taken.has(name) && (other || !now.has(name)) && !SHOWN.includes(name)) for (const value of last.getAll(name)) taken.append(name, value);
     }
     link.href = `/${link.dataset.room}?${taken}`;
   }
@@ -186,6 +190,7 @@ function links() {
 
 /** What a room says while there is nothing to ask for. */
 function missing(asked) {
+  if (source === "store") return asked.get("store") ? null : "<p>Choose a store of batches on the left.</p>";
   if (!asked.get("data")) return room === "table" ? "<p>Choose a table on the left.</p>" : `<p>No table is chosen. <a class="button" data-room="table" href="/table">Choose one</a></p>`;
   if (room === "table" || (asked.has("sensitive_features") && asked.has("label"))) return null;
   return `<p>Choose at least one sensitive attribute and a label. <a class="button primary" data-room="table" href="/table">Choose columns</a></p>`;

@@ -1,0 +1,259 @@
+"""The room of a stream of batches: its alerts, its history, and any group of it."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field
+
+from equipoise.errors import InputError
+from equipoise.monitoring.moments import zone_named
+from equipoise.options.monitor import WatchOptions, ZoneOptions
+from equipoise.web.rooms.room import Ask, Room, Text, table_query
+from equipoise.web.schema import offered
+from equipoise.web.twins import Expression, Twin, outside_name, python_value, quoted, shell_command
+
+if TYPE_CHECKING:
+    from equipoise.api.monitors import Monitor
+    from equipoise.lattice import Group
+    from equipoise.monitoring.check import StreamCheck, StreamFinding
+    from equipoise.monitoring.history import History
+
+OPTIONS = offered(WatchOptions, ZoneOptions)
+_LISTED, _KIN = 100, 40
+_PERIODS = 60
+
+
+def monitor_query() -> Any:
+    """Make the class of the address of this room; the table in it is that of the other rooms."""
+    return table_query(
+        "MonitorQuery",
+        OPTIONS,
+        store=(Text | None, Field(default=None, description="Name of the store of batches.")),
+        stream=(
+            Text | None,
+            Field(default=None, description="Stream of the store. By default the first one."),
+        ),
+        group=(
+            Text | None,
+            Field(
+                default=None,
+                description="Pattern of the group that is shown; it may name a label, too.",
+            ),
+        ),
+    )
+
+
+def open_store(ask: Ask) -> Monitor:
+    """The store that is named, which is left as it is."""
+    from equipoise.api.monitors import Monitor
+
+    return Monitor(ask.path, read_only=True)
+
+
+def history(ask: Ask) -> History:
+    """The history of the stream that is asked for."""
+    with open_store(ask) as monitor:
+        return _history(
+            ask, monitor, _stream(ask, [s.stream.name for s in monitor.streams().streams])
+        )
+
+
+def _stream(ask: Ask, names: Sequence[str]) -> str:
+    if not names:
+        raise InputError(f"{ask.data} has no stream yet; equipoise monitor add adds a first batch.")
+    return ask.view.get("stream") or names[0]
+
+
+def _history(ask: Ask, monitor: Monitor, name: str) -> History:
+    pattern = ask.view.get("group") or None
+    made = monitor.history(name, group=pattern, **ask.options)
+    if pattern is not None and not made.lines and made.check.batches:
+        raise InputError(
+            f"{name} has no group {pattern} that can be compared with others: it never had rows, has "
+            "fewer than `min_count`, or has more attributes than `max_order`."
+        )
+    return made
+
+
+def compute(ask: Ask) -> dict[str, Any]:
+    """Check a stream, and tell how it came there."""
+    zone = zone_named(ask.options.get("timezone", "UTC"))
+    with open_store(ask) as monitor:
+        ask.progress("reading the batches", 0.1)
+        streams = monitor.streams().to_dict()["streams"]
+        name = _stream(ask, [each["name"] for each in streams])
+        ask.progress("testing the batches", 0.3)
+        made = _history(ask, monitor, name)
+    check, told = made.check, made.to_dict()
+    group = _group(ask, made)
+    listed = _findings(check, group)
+    return {
+        "store": ask.data,
+        "streams": streams,
+        "stream": name,
+        "zone": str(zone),
+        "status": check.status,
+        "heading": check.heading,
+        "sentences": told["sentences"],
+        "watched": told["check"]["watched"],
+        **{key: told["check"][key] for key in ("batches", "rows", "first", "last")},
+        "alerts": len(check.alerts),
+        "changes": len(check.changes),
+        "undecided": len(check.undecided),
+        "pairs": len(check.findings),
+        "findings": [_finding(check, made, f) for f in listed[:_LISTED]],
+        "findings_left_out": len(listed[_LISTED:]),
+        "group": None if group is None else _near(check, group),
+        **{key: told[key] for key in ("label", "labels", "window", "periods", "lines", "sizes")},
+        "alarms": told["alarms"][-_LISTED:],
+        "alarms_left_out": len(told["alarms"][:-_LISTED]),
+        "events": told["events"][-_LISTED:],
+        "events_left_out": len(told["events"][:-_LISTED]),
+        "charts": _charts(made),
+    }
+
+
+def _group(ask: Ask, made: History) -> Group | None:
+    """The group that is shown, without the label that its pattern may name."""
+    from equipoise.lattice import Group
+
+    wanted = dict(Group.parse(ask.view["group"])) if ask.view.get("group") else {}
+    wanted.pop(made.label, None)
+    return Group(wanted) if wanted else None
+
+
+def _findings(check: StreamCheck, group: Group | None) -> list[StreamFinding]:
+    """All of a group, or the alerts, the changes and what cannot be judged."""
+    if group is None:
+        return list(check.telling)
+    return [finding for finding in check.findings if finding.group == group]
+
+
+def _finding(check: StreamCheck, made: History, finding: StreamFinding) -> dict[str, Any]:
+    """A finding with its interval, which is known of what is drawn, too."""
+    told = {**finding.to_dict(), "alert": _is_alert(check, finding)}
+    if told["ub_low"] is None:
+        for line in made.lines:
+            if (line.group, line.label) == (finding.group, finding.label):
+                drawn = line.to_dict()
+                told["ub_low"], told["ub_high"] = drawn["low"][-1], drawn["high"][-1]
+    return told
+
+
+def _is_alert(check: StreamCheck, finding: StreamFinding) -> bool:
+    return any(finding is each for each in check.alerts)
+
+
+def _near(check: StreamCheck, group: Group) -> dict[str, Any]:
+    """A group with those of one attribute less and of one attribute more."""
+    own = set(group.items())
+    parents = [f for f in check.findings if own > set(f.group.items())]
+    children = [f for f in check.findings if own < set(f.group.items())]
+    return {
+        "pattern": str(group),
+        "sentences": _sentences(check, group),
+        "parents": [_kin(check, f) for f in parents if len(f.group) == len(group) - 1][:_KIN],
+        "children": [_kin(check, f) for f in children if len(f.group) == len(group) + 1][:_KIN],
+    }
+
+
+def _sentences(check: StreamCheck, group: Group) -> list[str]:
+    from equipoise.lattice import format_value
+    from equipoise.monitoring.check import KINDS
+
+    found = [finding for finding in check.findings if finding.group == group]
+    return [
+        check.explain(f)
+        if _is_alert(check, f)
+        else f"{f.group} for {format_value(f.label)}: {KINDS[f.kind]}."
+        for f in found
+    ]
+
+
+def _kin(check: StreamCheck, finding: StreamFinding) -> dict[str, Any]:
+    told = finding.to_dict()
+    kept = ("pattern", "label", "kind", "changed", "rows", "cases", "ub", "log10_e")
+    return {**{key: told[key] for key in kept}, "alert": _is_alert(check, finding)}
+
+
+def _charts(made: History) -> dict[str, Any] | None:
+    """The charts as data; without batches there is nothing to draw."""
+    import math
+
+    from equipoise.reports.history.data import biases, evidence, population
+
+    if not made.periods:
+        return None
+    bars = biases(made)
+    for bar, line in zip(bars, made.lines, strict=True):
+        bar["pattern"] = str(line.group)
+    shown = evidence(made)
+    # The first alert of many pairs needs more evidence than that of a pair alone.
+    first = max(len(made.check.findings), 1) / made.check.watched.alpha
+    return {
+        "biases": bars,
+        "evidence": {**shown, "first_threshold": math.log10(first)},
+        "population": population(made),
+    }
+
+
+def present(ask: Ask, shown: dict[str, Any]) -> dict[str, Any]:
+    """The time zone, what each state of a group means, and the last periods as a table."""
+    from equipoise.monitoring.check import KINDS
+
+    names = {finding["kind"] for finding in shown["findings"]}
+    return {
+        "zone": _zone(ask),
+        "kinds": {kind: said for kind, said in KINDS.items() if kind in names},
+        "limits": list(dict.fromkeys(finding["limits"] for finding in shown["findings"])),
+        "last_periods": list(enumerate(shown["periods"]))[-_PERIODS:],
+    }
+
+
+def _zone(ask: Ask) -> datetime.tzinfo:
+    return zone_named(ask.options.get("timezone", "UTC"))
+
+
+class _StoreTwin(Twin):
+    """A step that names a store and a stream instead of a table."""
+
+    def shell(self) -> str:
+        """The command."""
+        line = shell_command(self.command, (), self.given, self.options)
+        return " ".join([line, *self.flags])
+
+
+def twin(ask: Ask, shown: dict[str, Any]) -> list[Twin]:
+    """The check of the stream, and its history."""
+    store, name = outside_name(ask.data), shown["stream"]
+    flags = ("--store", quoted(store), "--name", quoted(name))
+    group = ask.view.get("group")
+    both: dict[str, Any] = {
+        "words": (Expression(python_value(name)),),
+        "given": ask.options,
+        "options": OPTIONS,
+    }
+    opened = f"Monitor({python_value(store)})"
+    check = _StoreTwin("monitor check", f"{opened}.check", **both, flags=flags, result="check")
+    drawn = (*flags, "--group", quoted(group)) if group else flags
+    keywords = {"group": group} if group else {}
+    show = _StoreTwin("monitor show", f"{opened}.history", **both, flags=drawn, keywords=keywords)
+    return [check, show]
+
+
+ROOM = Room(
+    name="monitor",
+    title="Monitor",
+    about="Bias watched as data arrives: alerts, how they came about, and every group over time.",
+    query=monitor_query(),
+    options=OPTIONS,
+    compute=compute,
+    counts=False,
+    source="store",
+    files=("html", "csv", "json"),
+    twin=twin,
+    present=present,
+)
