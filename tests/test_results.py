@@ -20,7 +20,7 @@ from equipoise.errors import InputError, MissingDependency
 from equipoise.results import Drawable, Result, arrow_table
 from people import people
 
-INPUTS = {"CountRequest", "EquipoiseError", "Group", "Lake", "Policy", "Rule"}
+INPUTS = {"CountRequest", "EquipoiseError", "Group", "Lake", "Monitor", "Policy", "Rule"}
 """What is given to functions, or holds what is: no result."""
 NASTY = "<script>alert('&')</script>"
 HOW = {"sensitive_features": ["sex"], "label": "hired"}
@@ -147,6 +147,8 @@ def quick(tmp_path_factory):
         plan, to=str(base), pool=str(place / "lake" / "more2.csv"), output=place / "applied.csv"
     )
     table, planned = eq.measure(counts()), eq.plan(counts())
+    monitor = eq.Monitor(place / "bias.sqlite")
+    added = [monitor.add(counts(), name="s", at=f"2026-01-0{n}") for n in range(1, 9)]
     made = [
         table,
         eq.check(table, max_abs_ub=0.1),
@@ -170,6 +172,11 @@ def quick(tmp_path_factory):
         lake.search(str(base)),
         lake.refresh(),
         lake.replay(done.acquired.ledger),
+        added[0],
+        monitor.check("s"),
+        monitor.history("s"),
+        monitor.streams(),
+        monitor.batches("s"),
         eq.tailor([TableSource("<b>", [(("w",), i) for i in range(9)])], {("w",): 3}),
     ]
     return by_name(made)
@@ -324,6 +331,7 @@ def test_what_has_charts_draws_them_as_png_and_svg(quick, trained, tmp_path):
         "PolicyMap",
         "Repaired",
         "Evaluation",
+        "History",
     }
     assert wanted | {"MissingValues", "MissingSimulation"} == drawn.keys()
     for name, result in drawn.items():

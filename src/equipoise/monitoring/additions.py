@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -77,8 +77,9 @@ class Added(Result):
         )
         return Grid(("outcome", "id", "time", "rows"), rows, frozenset({3}))
 
-    def _grids(self) -> Sequence[Grid]:
-        return []
+    def text(self) -> str:
+        """What was added, in sentences; there may be thousands of batches."""
+        return "\n".join(self.sentences)
 
     def _table(self) -> FlatTable:
         rows = ((r.outcome, *_columns(r.batch).values()) for r in self.receipts)
