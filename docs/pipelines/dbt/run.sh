@@ -5,4 +5,4 @@ day="$1"
 mkdir -p counts
 dbt run --quiet --vars "{day: '$day'}"
 equipoise monitor add "counts/applications-$day.parquet" --count n --id "$day" --at "$day"
-equipoise monitor check
+equipoise monitor check || [ $? -eq 3 ]
