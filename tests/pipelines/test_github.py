@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 
+import psycopg
 import pytest
 import yaml
 
 import equipoise as eq
 from loans import DAYS, EXAMPLES, prepare, run, surroundings
+from servers import new_database
 
 WORKFLOW = yaml.safe_load((EXAMPLES / "github" / "bias.yml").read_text(encoding="utf-8"))
 (JOB,) = WORKFLOW["jobs"].values()
@@ -23,11 +25,11 @@ def evaluated(environment, values):
     }
 
 
-def run_job(folder, day):
+def run_job(folder, day, store="bias.sqlite"):
     """Run the steps up to the first that fails; GitHub starts bash so if no shell is named."""
     values = {
         "inputs.day": day,
-        "vars.BIAS_STORE": "bias.sqlite",
+        "vars.BIAS_STORE": store,
         "secrets.BIAS_STORE_PASSWORD": "unused",
     }
     summary = folder / "summary.md"
@@ -75,6 +77,20 @@ def test_a_job_that_is_run_again_adds_nothing_twice(tmp_path):
     assert "already there" in added.stdout
     assert checked.returncode == 0
     assert eq.Monitor(tmp_path / "bias.sqlite").counts("loans").n == 300
+
+
+@pytest.mark.slow
+def test_jobs_of_several_machines_share_a_store_in_postgres(tmp_path):
+    with new_database() as address:
+        with psycopg.connect(address, autocommit=True) as connection:
+            connection.execute("CREATE SCHEMA monitoring")
+        store = f"{address}{'&' if '?' in address else '?'}schema=monitoring"
+        for number in range(3):  # each with the files of its own checkout, and nothing else
+            folder = prepare(tmp_path / str(number), ["biased"] * 3)
+            (added, checked), summary = run_job(folder, DAYS[number], store)
+            assert added.returncode == 0, added.stderr
+    assert checked.returncode == 1
+    assert "3 batches with 900 rows" in summary
 
 
 def test_a_job_without_data_fails_and_checks_nothing(tmp_path):
