@@ -5,6 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 BENCH_VENV := .venv-bench
 OLDEST_VENV := .venv-oldest
+PIPELINES_VENV := .venv-pipelines
 UV ?= $(shell command -v uv 2>/dev/null)
 ARGS ?=
 
@@ -15,7 +16,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test most spark quick check wheel dist oldest site notebooks bench lock format clean docs figures pictures evaluation
+.PHONY: help setup demo test most spark pipelines quick check wheel dist oldest site notebooks bench lock format clean docs figures pictures evaluation
 
 help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -27,11 +28,14 @@ demo: $(VENV)/.installed ## Repair a biased table with real rows of an embedded 
 
 test: most spark ## Run every test and every example in the docs (ARGS="-k table" to choose)
 
-most: $(VENV)/.installed ## Run the tests that need no Spark
+most: $(VENV)/.installed $(PIPELINES_VENV)/.installed ## Run the tests that need no Spark
 	$(BIN)/pytest -n auto -m "not spark" --durations=10 $(ARGS)
 
 spark: $(VENV)/.installed ## Run the tests that need Spark, one after the other on one cluster
 	$(BIN)/pytest -q -m spark --durations=10 $(or $(ARGS),tests docs) || test $$? = 5  # 5: ARGS chose none of them
+
+pipelines: $(VENV)/.installed $(PIPELINES_VENV)/.installed ## Run the examples of docs/pipelines, with dbt, Dagster and pre-commit
+	$(BIN)/pytest -q $(ARGS) tests/pipelines
 
 # `make --jobs 2 test check` checks while Spark's tests run, since these alone leave cores idle, and does
 # not run again what the tests before them have run.
@@ -105,11 +109,12 @@ lock: ## Pin requirements/*.txt anew from pyproject.toml (needs uv; LOCK=--upgra
 	@test -n "$(UV)" || { echo "make lock needs uv on PATH: python3 -m pip install uv" >&2; exit 1; }
 	$(COMPILE) $(LOCK) --all-extras --group dev pyproject.toml --output-file requirements/dev.txt
 	$(COMPILE) $(LOCK) --extra excel --extra postgres --extra spark --extra web --group bench pyproject.toml --output-file requirements/bench.txt
+	$(COMPILE) $(LOCK) --group pipelines pyproject.toml --output-file requirements/pipelines.txt
 	$(COMPILE) $(LOCK) --resolution lowest-direct --all-extras --group build --group test pyproject.toml \
 		--output-file requirements/oldest.txt
 
 clean: ## Remove the environments, caches and built files
-	rm -rf $(VENV) $(BENCH_VENV) $(OLDEST_VENV) build dist demo site
+	rm -rf $(VENV) $(BENCH_VENV) $(OLDEST_VENV) $(PIPELINES_VENV) build dist demo site
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -131,6 +136,7 @@ PIP = $(1)/bin/python -m pip install -qq --no-compile
 $(VENV)/.requirements: requirements/dev.txt
 $(BENCH_VENV)/.requirements: requirements/bench.txt
 $(OLDEST_VENV)/.requirements: requirements/oldest.txt
+$(PIPELINES_VENV)/.requirements: requirements/pipelines.txt
 .PRECIOUS: %/.requirements
 %/.requirements:
 	@set -e; \

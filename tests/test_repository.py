@@ -123,6 +123,7 @@ def test_verdicts_are_seen(text, count):
             ["build", "dev", "site", "test", "charts", "excel", "frames", "models", "valentine"],
         ),
         ("bench", ["build", "bench"]),
+        ("pipelines", ["build", "pipelines"]),
         ("oldest", ["build", "test", "charts", "excel", "frames", "models", "valentine"]),
     ],
 )

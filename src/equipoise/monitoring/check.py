@@ -149,7 +149,7 @@ class StreamCheck(Result):
 
     @property
     def undecided(self) -> tuple[StreamFinding, ...]:
-        """GroupSeries that have vanished, or are too small to judge."""
+        """Groups that have vanished, or are too small to judge."""
         return tuple(f for f in self.findings if f.kind in ("vanished", "too small"))
 
     @property

@@ -291,7 +291,7 @@ def _small(
 
 
 def _vanished(groups: GroupSeries) -> NDArray[np.bool_]:
-    """GroupSeries that had rows, and now have none where many were to be expected."""
+    """Groups that had rows, and now have none where many were to be expected."""
     rows, every = groups.rows, groups.all_rows
     if not rows.shape[1]:
         return np.zeros(len(rows), np.bool_)

@@ -20,7 +20,7 @@ _FAMILIES = (
     ("equipoise_rows", "counter", "Rows of the stream."),
     ("equipoise_last_batch_timestamp_seconds", "gauge", "Time of the latest batch."),
     ("equipoise_status", "gauge", "0 no alert, 1 an alert, 3 not enough evidence."),
-    ("equipoise_alerts", "gauge", "GroupSeries and labels with an alert."),
+    ("equipoise_alerts", "gauge", "Groups and labels with an alert."),
     ("equipoise_group_rows", "gauge", "Rows of the group in the batches that are tested."),
     ("equipoise_uniform_bias", "gauge", "Uniform Bias of the group and label within batches."),
     ("equipoise_log10_e_value", "gauge", "Decimal logarithm of the evidence against the limit."),

@@ -1,0 +1,9 @@
+{# Write the number of rows of every cell of a day, which is all that Equipoise needs. #}
+{% macro write_counts(relation, columns, day_column) %}
+copy (
+    select {{ columns | join(', ') }}, count(*) as n
+    from {{ relation }}
+    where {{ day_column }} = cast('{{ var("day") }}' as date)
+    group by {{ columns | join(', ') }}
+) to 'counts/{{ relation.identifier }}-{{ var("day") }}.parquet' (format parquet)
+{% endmacro %}
