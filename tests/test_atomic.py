@@ -112,3 +112,10 @@ def test_many_writers_of_one_file_leave_one_whole_file(tmp_path):
         thread.join()
     assert target.read_text("utf-8") in whole
     assert list(tmp_path.iterdir()) == [target]
+
+
+def test_a_text_is_not_written_under_its_extension(tmp_path, monkeypatch):
+    seen = []
+    monkeypatch.setattr(Path, "write_text", lambda self, *_, **__: seen.append(self.name))
+    write_text(tmp_path / "bias.prom", "text")
+    assert [name.endswith(".prom") for name in seen] == [False]

@@ -36,8 +36,11 @@ def require_folder(path: str | os.PathLike[str]) -> None:
 
 
 @contextlib.contextmanager
-def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Yield a temporary path, and move it to ``path`` if the block ends without an error."""
+def atomic_path(path: str | os.PathLike[str], *, alike: bool = True) -> Iterator[Path]:
+    """Yield a temporary path, and move it to ``path`` if the block ends without an error.
+
+    It is ``alike`` if it has the extension of ``path``, by which some libraries choose a format.
+    """
     target = Path(os.path.realpath(path))  # what a link points to, not the link, is replaced
     if target.exists() and not (target.is_file() or target.is_dir()):
         raise InputError(f"{path} is not a regular file; leave it out to print to stdout.")
@@ -48,7 +51,9 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     _sweep_beside(target)
     try:
         descriptor, name = tempfile.mkstemp(
-            dir=target.parent, prefix=f".{target.name}.", suffix=f".tmp{target.suffix}"
+            dir=target.parent,
+            prefix=f".{target.name}.",
+            suffix=f".tmp{target.suffix if alike else ''}",
         )
     except PermissionError:
         raise InputError(f"{target.parent} cannot be written to; choose another folder.") from None
@@ -98,7 +103,9 @@ def _sweep_beside(target: Path) -> None:
     if sys.platform == "win32":
         return
     name, suffix = re.escape(target.name), re.escape(target.suffix)
-    left = re.compile(rf"\.{name}\.[a-z0-9_]{{8}}\.tmp{suffix}")  # as tempfile.mkstemp names files
+    left = re.compile(
+        rf"\.{name}\.[a-z0-9_]{{8}}\.tmp(?:{suffix})?"
+    )  # as tempfile.mkstemp names files
     with contextlib.suppress(OSError), os.scandir(target.parent) as entries:
         for entry in entries:
             if left.fullmatch(entry.name) and is_old(entry.stat(follow_symlinks=False)):
@@ -117,8 +124,11 @@ def _remove_unlocked(temporary: Path) -> None:
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write a text file atomically."""
-    with atomic_path(path) as temporary:
+    """Write a text file atomically.
+
+    The temporary file has another extension, since programs may read all files of one in a folder.
+    """
+    with atomic_path(path, alike=False) as temporary:
         temporary.write_text(text, encoding="utf-8")
 
 
