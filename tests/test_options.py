@@ -19,6 +19,7 @@ from equipoise.options.audit import AuditOptions
 from equipoise.options.count import CountRequest, ReadOptions, RunOptions
 from equipoise.options.evaluation import EvaluationOptions, FeatureOptions, RunningOptions
 from equipoise.options.measure import MeasureOptions
+from equipoise.options.monitor import BatchOptions, WatchOptions, WindowOptions, ZoneOptions
 from equipoise.options.plan import PlanOptions
 from equipoise.options.search import AcquisitionLimits, IndexOptions, SearchRequest
 
@@ -32,6 +33,10 @@ REQUESTS = [
         FeatureOptions,
         EvaluationOptions,
         AuditOptions,
+        BatchOptions,
+        WatchOptions,
+        WindowOptions,
+        ZoneOptions,
     ),
 ]
 USED = {

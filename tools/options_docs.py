@@ -10,6 +10,7 @@ from equipoise.options.audit import AuditOptions
 from equipoise.options.count import CountRequest, ReadOptions, RunOptions
 from equipoise.options.evaluation import EvaluationOptions, FeatureOptions, RunningOptions
 from equipoise.options.measure import MeasureOptions
+from equipoise.options.monitor import BatchOptions, WatchOptions, WindowOptions, ZoneOptions
 from equipoise.options.plan import PlanOptions
 from equipoise.options.search import AcquisitionLimits, IndexOptions, SearchRequest
 from equipoise.plain import Grid
@@ -23,6 +24,9 @@ USES: dict[str, tuple[type, ...]] = {
     "searching a lake": (SearchRequest,),
     "taking rows": (AcquisitionLimits,),
     "audit forms": (AuditOptions,),
+    "adding batches": (BatchOptions, ZoneOptions),
+    "watching a stream": (WatchOptions,),
+    "windows of a stream": (WindowOptions,),
     "evaluating": (RunningOptions, FeatureOptions, EvaluationOptions),
 }
 HEADERS = ("Flag", "Python keyword", "TOML key", "Values", "Default", "Used for", "Meaning")
