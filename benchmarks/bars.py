@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal
+
+BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,14 @@ def markdown_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> s
     """A Markdown table; numbers are expected to come already formatted."""
     lines = [header, ["---"] * len(header), *rows]
     return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines)
+
+
+def write_into(page: Path, parts: Sequence[str]) -> None:
+    """Put what was measured into a page of the documentation, between its two marks."""
+    before, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)
+    after = rest.partition(END)[2]
+    written = "\n\n".join(parts)
+    page.write_text(f"{before}{BEGIN}\n{written}\n\n{END}{after}", encoding="utf-8")
 
 
 def _bar_table(bars: Sequence[Bar]) -> str:

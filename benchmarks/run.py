@@ -30,6 +30,7 @@ import lake_scale
 import lattice
 import machine
 import quick_plans
+import quiet_streams
 import scale
 import startup
 import tailoring
@@ -73,6 +74,7 @@ SECTIONS: dict[str, Callable[[argparse.Namespace], Section]] = {
     "scale": lambda asked: scale.section(write=asked.write),
     "tailoring": lambda _: tailoring.section(),
     "evaluation": lambda _: evaluation.section(),
+    "quiet_streams": lambda asked: quiet_streams.section(write=asked.write),
     "explore": lambda _: explore.section(),
     "startup": lambda asked: startup.section(asked.repeats),
     "coverage": _coverage,

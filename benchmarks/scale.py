@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import data
-from bars import Bar, Section, markdown_table
+from bars import Bar, Section, markdown_table, write_into
 from databases import load_postgres, load_spark, postgres, spark
 from timing import in_fresh_process
 
@@ -34,7 +34,6 @@ CORES = 2  # of Spark, one for each of its workers
 PARTITION = 128e6  # bytes of a file that a task of Spark reads by default
 
 PAGE = data.HERE.parent / "docs" / "scale.md"
-BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
 
 MOST_BYTES, MOST_TIME = 1.5, 1.5
 LARGE, MANY_WORKERS = 10_000_000_000, 100
@@ -54,11 +53,7 @@ def section(*, write: bool = False) -> Section:
     lattice = [in_fresh_process(here, {"what": "lattice", "set": name}) for name in (*SETS, "A8")]
     body = [*_paragraphs(found, lattice)]
     if write:
-        text = PAGE.read_text(encoding="utf-8")
-        before, _, rest = text.partition(BEGIN)
-        after = rest.partition(END)[2]
-        written = "\n\n".join(body)
-        PAGE.write_text(f"{before}{BEGIN}\n{written}\n\n{END}{after}", encoding="utf-8")
+        write_into(PAGE, body)
     body = [part.replace("### ", "**").strip() for part in body]
     body = [f"{part}**" if part.startswith("**") else part for part in body]
     return Section("Scale", ["See docs/scale.md for the model.", *body], list(_bars(found)))

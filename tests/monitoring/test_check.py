@@ -73,7 +73,7 @@ def test_a_change_says_since_when(monitor):
 
 
 def test_the_change_detector_can_be_what_alerts(monitor):
-    fill(monitor, quiet(150, seed=5) + biased(14, seed=6))
+    fill(monitor, quiet(400, seed=5) + biased(6, seed=6))
     by_evidence = monitor.check("hires")
     by_changes = monitor.check("hires", alert_on="changes")
     assert by_evidence.status == "inside"

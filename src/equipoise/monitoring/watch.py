@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -81,14 +82,7 @@ class Before:
     def of(self, comparisons: Comparisons, pairs: Sequence[int]) -> Before:
         """What is left of some of the pairs."""
         lines = np.flatnonzero(np.isin(comparisons.pair, list(pairs)))
-        state = self.state
-        past, recent = (
-            Samples(*(part[lines] for part in each)) for each in (state.past, state.recent)
-        )
-        kept = State(
-            *(past, recent, state.log_e[lines], state.log_s[lines]),
-            *(state.drift[lines], state.lowest[lines], state.since[lines]),
-        )
+        kept = State.of_numbers(self.state.numbers()[lines], self.state.since[lines])
         return Before(kept, self.active[list(pairs)], self.alerted[list(pairs)], {}, {})
 
 
@@ -128,7 +122,7 @@ def watch(
         met, active, alerted = compared[:, -1], begun[:, -1], found[:, -1]
     episodes += [Episode(pair, begin, None) for pair, begin in raised.items()]
     episodes.sort(key=lambda each: (each.start, each.pair))
-    state = state._replace(log_e=state.log_e + entry[comparisons.pair])
+    state = state._replace(log_entry=state.log_entry + entry[comparisons.pair])
     return Watch(
         *(comparisons, alpha, log_e, log_s, since, alerted, active, entry, tuple(episodes), state)
     )
@@ -198,7 +192,7 @@ def _note(
 
 
 def _last(state: State) -> Track:
-    return Track(state.log_e[:, None], state.log_s[:, None], state.since[:, None])
+    return Track(state.log_e[:, None], state.log_change[:, None], state.since[:, None])
 
 
 def _by_pair(comparisons: Comparisons, track: Track) -> tuple[Floats, Floats, NDArray[np.int64]]:
@@ -225,18 +219,13 @@ def _by_pair(comparisons: Comparisons, track: Track) -> tuple[Floats, Floats, ND
 
 def dump(found: Watch, times: Mapping[int, tuple[int | None, int | None]]) -> bytes:
     """Write the state of a watch, by the names of groups and labels; ``times`` are in `Before`."""
-    keys = _keys(found.comparisons)
-    state = found.state
-    lines = [
-        [
-            *(key, state.log_e[i], plain(float(state.log_s[i])), state.drift[i], state.lowest[i]),
-            *([part[i] for part in state.past], [part[i] for part in state.recent]),
-            bool(found.active[found.comparisons.pair[i]]),
-            bool(found.alerted[found.comparisons.pair[i]]),
-            times[int(found.comparisons.pair[i])],
-        ]
-        for i, key in enumerate(keys)
-    ]
+    lines = []
+    numbers = found.state.numbers().tolist()
+    pairs = found.comparisons.pair.tolist()
+    for key, line, pair in zip(_keys(found.comparisons), numbers, pairs, strict=True):
+        kept = [None if number == -math.inf else number for number in line]
+        was = bool(found.active[pair]), bool(found.alerted[pair])
+        lines.append([key, kept, *was, times[pair]])
     return zlib.compress(json.dumps(lines).encode())
 
 
@@ -244,24 +233,21 @@ def load(data: bytes, comparisons: Comparisons, since: int) -> Before:
     """Read the state of a watch for the comparisons of today; those that are new start afresh."""
     kept = {key: line for key, *line in json.loads(zlib.decompress(data))}
     state = State.start(len(comparisons), since)
-    past, recent = ([np.array(part) for part in sums] for sums in (state.past, state.recent))
-    log_e, log_s, drift, lowest = (
-        np.array(part) for part in (state.log_e, state.log_s, state.drift, state.lowest)
-    )
+    numbers = state.numbers()
     active, alerted = np.zeros((2, len(comparisons.pairs)), np.bool_)
     since_at: dict[int, int | None] = {}
     raised_at: dict[int, int | None] = {}
-    for i, key in enumerate(_keys(comparisons)):
+    for i, (key, pair) in enumerate(
+        zip(_keys(comparisons), comparisons.pair.tolist(), strict=True)
+    ):
         if key not in kept:
             continue
-        log_e[i], s, drift[i], lowest[i], p, r, was_active, was_alerted, times = kept[key]
-        log_s[i] = -np.inf if s is None else s
-        for j in range(4):
-            past[j][i], recent[j][i] = p[j], r[j]
-        active[comparisons.pair[i]] |= was_active
-        alerted[comparisons.pair[i]] |= was_alerted
-        since_at[int(comparisons.pair[i])], raised_at[int(comparisons.pair[i])] = times
-    made = State(Samples(*past), Samples(*recent), log_e, log_s, drift, lowest, state.since)
+        line, was_active, was_alerted, times = kept[key]
+        numbers[i] = [-math.inf if number is None else number for number in line]
+        active[pair] |= was_active
+        alerted[pair] |= was_alerted
+        since_at[pair], raised_at[pair] = times
+    made = State.of_numbers(numbers, state.since)
     return Before(made, active, alerted, since_at, raised_at)
 
 

@@ -24,20 +24,19 @@ def ratio_bounds(share: Floats, least: Floats, most: Floats) -> tuple[Floats, Fl
     """The bounds of p1/p0 that bounds of 1 − UB, least and most, mean for groups of a share.
 
     1 − UB = f_gy/f_y = R means p1/p0 = R(1 − P) / (1 − R·P). No group can have R above 1/P, so that
-    a larger bound excludes nothing.
+    a bound beyond it excludes nothing.
 
     >>> low, high = ratio_bounds(np.array([0.2]), np.array([0.9]), np.array([1.1]))
     >>> low.round(4).tolist(), high.round(4).tolist()
     ([0.878], [1.1282])
     """
-    return _ratio(share, least), _ratio(share, most)
+    return _ratio(share, least, 0.0), _ratio(share, most, np.inf)
 
 
-def _ratio(share: Floats, relative: Floats) -> Floats:
-    # Small groups come first in time: 0/0 and 1/0 are bounds that exclude nothing.
+def _ratio(share: Floats, relative: Floats, beyond: float) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
         found = relative * (1 - share) / (1 - relative * share)
-    return np.where(relative * share >= 1, np.inf, found)
+    return np.where(relative * share >= 1, beyond, found)
 
 
 def bets(past: Samples, low: Floats, high: Floats) -> tuple[Floats, Floats]:

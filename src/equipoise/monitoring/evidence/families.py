@@ -26,10 +26,14 @@ def rejected(log_e: Floats, family: NDArray[np.int64], alpha: float) -> NDArray[
     """
     found = np.zeros(log_e.shape, np.bool_)
     # The k-th must be at least 1/alpha, so that columns below that have none.
-    for column in np.flatnonzero(log_e.max(axis=0, initial=-np.inf) >= -np.log(alpha)):
-        values = log_e[:, column]
-        falling = np.sort(values)[::-1]
-        enough = falling + np.log(np.arange(1, len(values) + 1)) >= np.log(family[column] / alpha)
-        if enough.any():
-            found[:, column] = values >= falling[np.flatnonzero(enough)[-1]]
+    columns = np.flatnonzero(log_e.max(axis=0, initial=-np.inf) >= -np.log(alpha))
+    if not len(columns):
+        return found
+    values = log_e[:, columns]
+    falling = np.sort(values, axis=0)[::-1]
+    numbers = np.arange(1, len(values) + 1)[:, None]
+    enough = falling + np.log(numbers) >= np.log(family[columns] / alpha)
+    count = np.max(np.where(enough, numbers, 0), axis=0)
+    least = np.where(count > 0, falling[count - 1, np.arange(len(columns))], np.inf)
+    found[:, columns] = values >= least
     return found

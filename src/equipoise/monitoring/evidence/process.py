@@ -1,18 +1,23 @@
 """The evidence of a stream so far: an e-process and a change detector for each comparison.
 
-Both are products over batches. The e-process multiplies the factors of all batches, with bets from
-all that came before. The change detector (Shiryaev–Roberts) adds 1 before each factor, with bets
-that forget, and so finds a change that begins late.
+Both are made of products of factors. A third of the e-process is the product over all batches, with
+bets from all that came before: the best for a bias that has always been there. The other thirds are
+weighted sums of products that begin with every batch, with bets that forget slowly or quickly, so
+that a quiet past does not hide a bias that begins late. The weights 1/(k(k + 1)) of the k-th batch
+add up to 1, and what has not begun yet counts with its weight: a mean of e-processes, which is one.
+The change detector (Shiryaev–Roberts) is the mean of two such sums with weights of 1, which is no
+e-process: its mean grows by 1 with every batch.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
 from equipoise.monitoring.evidence.factors import bets, log_factors
 from equipoise.monitoring.evidence.samples import (
+    QUICK,
     Floats,
     Samples,
     recent_sums_before,
@@ -28,9 +33,21 @@ class State(NamedTuple):
 
     past: Samples
     recent: Samples
-    log_e: Floats
+    latest: Samples
+    used: Floats
+    """Number of batches with rows of both samples."""
+    log_long: Floats
+    """Logarithm of the product over all batches."""
+    log_begun: Floats
+    """Logarithm of the weighted sum of the products that begin later, with bets of recent batches."""
+    log_quick: Floats
+    """The same with bets that forget quickly."""
+    log_entry: Floats
+    """Logarithm of what all evidence is multiplied by: a comparison may not begin at 1."""
     log_s: Floats
-    """Logarithm of the statistic of the change detector."""
+    """Logarithm of the part of the change detector with bets of recent batches."""
+    log_s_quick: Floats
+    """The same with bets that forget quickly."""
     drift: Floats
     """Sum of the logarithms of the factors of bets that forget."""
     lowest: Floats
@@ -41,16 +58,34 @@ class State(NamedTuple):
     @classmethod
     def start(cls, comparisons: int, since: int = 0) -> State:
         """The state before the first batch; ``since`` is the number that it has."""
-        zero = np.zeros(comparisons)
+        zero, never = np.zeros(comparisons), np.full(comparisons, -np.inf)
+        nothing = Samples.none(comparisons)
         return cls(
-            Samples.none(comparisons),
-            Samples.none(comparisons),
-            zero,
-            np.full(comparisons, -np.inf),
-            zero,
-            zero,
+            *(nothing, nothing, nothing, zero, zero, never, never, zero, never, never, zero, zero),
             np.full(comparisons, since, np.int64),
         )
+
+    @property
+    def log_e(self) -> Floats:
+        """Logarithm of the e-process."""
+        return self.log_entry + _mixed(self.log_long, self.log_begun, self.log_quick, self.used)
+
+    @property
+    def log_change(self) -> Floats:
+        """Logarithm of the statistic of the change detector."""
+        return _mean(self.log_s, self.log_s_quick)
+
+    def numbers(self) -> Floats:
+        """All but since when, as a line per comparison."""
+        return np.column_stack([*self.past, *self.recent, *self.latest, *self[3:-1]])
+
+    @classmethod
+    def of_numbers(cls, numbers: Floats, since: NDArray[np.int64]) -> Self:
+        """Read what `numbers` has written."""
+        columns = numbers.T.copy()
+        others: list[Any] = [*columns[12:], since]
+        past, recent, latest = (Samples(*columns[i : i + 4]) for i in (0, 4, 8))
+        return cls(past, recent, latest, *others)
 
 
 class Track(NamedTuple):
@@ -58,6 +93,7 @@ class Track(NamedTuple):
 
     log_e: Floats
     log_s: Floats
+    """Logarithm of the statistic of the change detector."""
     since: NDArray[np.int64]
 
 
@@ -69,42 +105,62 @@ def advance(
     >>> group, others = np.array([[5.0] * 4]), np.array([[50.0] * 4])
     >>> samples = Samples(group, 10 * group, others, 2 * others)
     >>> track, _ = advance(State.start(1), samples, np.array([[0.8]]), np.array([[1.25]]))
-    >>> track.log_e.round(1).tolist(), track.since.tolist()
-    ([[0.0, 8.8, 17.6, 26.5]], [[1, 1, 1, 1]])
+    >>> (track.log_e.round(1) + 0.0).tolist(), track.since.tolist()
+    ([[0.0, 8.6, 17.4, 26.2]], [[1, 1, 1, 1]])
     """
     before, past = sums_before(now, state.past)
-    factors = log_factors(now, bets(before, low, high), low, high)
-    log_e = state.log_e[:, None] + np.cumsum(factors, axis=1)
+    log_long = state.log_long[:, None] + np.cumsum(_log_factors(now, before, low, high), axis=1)
 
-    lately, recent = recent_sums_before(now, state.recent)
-    factors = log_factors(now, bets(lately, low, high), low, high)
-    drifts = np.cumsum(factors, axis=1)
-    log_s = _detected(state.log_s, drifts, factors, now.used)
+    used = state.used[:, None] + np.cumsum(now.used, axis=1)
+    log_weights = -np.log(np.maximum(used, 1) * (used + 1))
+    before, latest = recent_sums_before(now, state.latest, QUICK)
+    factors = _log_factors(now, before, low, high)
+    log_quick = _sum_of_begun(state.log_quick, factors, now.used, log_weights)
+    log_s_quick = _sum_of_begun(state.log_s_quick, factors, now.used, np.zeros(1))
+    before, recent = recent_sums_before(now, state.recent)
+    factors = _log_factors(now, before, low, high)
+    log_begun = _sum_of_begun(state.log_begun, factors, now.used, log_weights)
+    log_e = state.log_entry[:, None] + _mixed(log_long, log_begun, log_quick, used)
+
+    log_s = _sum_of_begun(state.log_s, factors, now.used, np.zeros(1))
+    drifts = state.drift[:, None] + np.cumsum(factors, axis=1)
     since, lowest = _since(state, drifts, first)
     ended = State(
-        past,
-        recent,
-        log_e[:, -1],
-        log_s[:, -1],
-        state.drift + drifts[:, -1],
-        lowest,
-        since[:, -1],
+        *(past, recent, latest, used[:, -1], log_long[:, -1], log_begun[:, -1], log_quick[:, -1]),
+        *(state.log_entry, log_s[:, -1], log_s_quick[:, -1], drifts[:, -1], lowest, since[:, -1]),
     )
-    return Track(log_e, log_s, since), ended
+    return Track(log_e, _mean(log_s, log_s_quick), since), ended
 
 
-def _detected(start: Floats, drifts: Floats, factors: Floats, used: NDArray[np.bool_]) -> Floats:
-    """S ← (S + 1)·factor where a batch is used: S_t = exp(D_t)·(S_0 + Σ exp(−D_{k−1}))."""
-    begun = np.where(used, factors - drifts, -np.inf)
+def _log_factors(now: Samples, before: Samples, low: Floats, high: Floats) -> Floats:
+    return log_factors(now, bets(before, low, high), low, high)
+
+
+def _sum_of_begun(
+    start: Floats, factors: Floats, used: NDArray[np.bool_], log_weights: Floats
+) -> Floats:
+    """S ← (S + w)·factor where a batch is used: S_t = exp(D_t)·(S_0 + Σ w_k·exp(−D_{k−1}))."""
+    drifts = np.cumsum(factors, axis=1)
+    begun = np.where(used, log_weights + factors - drifts, -np.inf)
     terms = np.concatenate([start[:, None], begun], axis=1)
     return np.asarray(drifts + np.logaddexp.accumulate(terms, axis=1)[:, 1:])
 
 
+def _mixed(log_long: Floats, log_begun: Floats, log_quick: Floats, used: Floats) -> Floats:
+    """The mean of the three parts; in two of them some products have not begun yet, and are 1."""
+    later = -np.log((used + 1) / 2)
+    begun = np.logaddexp(np.logaddexp(log_begun, log_quick), later)
+    return np.asarray(np.logaddexp(log_long, begun) - np.log(3))
+
+
+def _mean(one: Floats, other: Floats) -> Floats:
+    return np.asarray(np.logaddexp(one, other) - np.log(2))
+
+
 def _since(state: State, drifts: Floats, first: int) -> tuple[NDArray[np.int64], Floats]:
     """How many batches there were when the sum of factors was last at its least."""
-    sums = state.drift[:, None] + drifts
-    lowest = np.minimum.accumulate(np.concatenate([state.lowest[:, None], sums], axis=1), axis=1)
-    at_least = sums <= lowest[:, 1:]
-    numbers = first + 1 + np.arange(sums.shape[1])
+    lowest = np.minimum.accumulate(np.concatenate([state.lowest[:, None], drifts], axis=1), axis=1)
+    at_least = drifts <= lowest[:, 1:]
+    numbers = first + 1 + np.arange(drifts.shape[1])
     since = np.where(at_least, numbers, state.since[:, None])
     return np.maximum.accumulate(since, axis=1), lowest[:, -1]

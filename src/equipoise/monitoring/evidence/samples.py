@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 
 Floats: TypeAlias = NDArray[np.float64]
 
-HALF_LIFE = 20
-"""Number of batches after which a past batch counts half in bets that forget."""
-_DECAY = 0.5 ** (1 / HALF_LIFE)
-_BLOCK = 256
-"""Number of batches whose forgetting sums are computed together: weights in it differ by 2^13."""
+HALF_LIFE, QUICK = 20, 5
+"""Numbers of batches after which a past batch counts half in bets that forget."""
+_HALVINGS = 13
+"""Number of half-lives whose sums are computed together: weights in them differ by 2^13."""
 
 
 class Samples(NamedTuple):
@@ -71,14 +70,16 @@ def sums_before(samples: Samples, start: Samples) -> tuple[Samples, Samples]:
     return Samples(*before), Samples(*after)
 
 
-def recent_sums_before(samples: Samples, start: Samples) -> tuple[Samples, Samples]:
-    """The same, where a batch counts half after `HALF_LIFE` more."""
-    parts = [_decayed(part, first) for part, first in zip(samples, start, strict=True)]
+def recent_sums_before(
+    samples: Samples, start: Samples, half_life: int = HALF_LIFE
+) -> tuple[Samples, Samples]:
+    """The same, where a batch counts half after ``half_life`` more."""
+    parts = [_decayed(part, first, half_life) for part, first in zip(samples, start, strict=True)]
     before, after = zip(*parts, strict=True)
     return Samples(*before), Samples(*after)
 
 
-def _decayed(part: Floats, first: Floats) -> tuple[Floats, Floats]:
+def _decayed(part: Floats, first: Floats, half_life: int) -> tuple[Floats, Floats]:
     """Decaying sums: within a block of batches sums of rows that grow with time, then scaled back.
 
     Sums of positive numbers lose no digits, whatever the block. A product of matrices would do the
@@ -86,10 +87,11 @@ def _decayed(part: Floats, first: Floats) -> tuple[Floats, Floats]:
     """
     before = np.empty_like(part)
     carried = first
-    for start in range(0, part.shape[1], _BLOCK):
-        block = part[:, start : start + _BLOCK]
+    length = _HALVINGS * half_life
+    for start in range(0, part.shape[1], length):
+        block = part[:, start : start + length]
         size = block.shape[1]
-        weights = _DECAY ** np.arange(size + 1)
+        weights = 0.5 ** (np.arange(size + 1) / half_life)
         sums = np.cumsum(block / weights[:-1], axis=1)
         here = before[:, start : start + size]
         here[:, 0] = carried
