@@ -143,7 +143,7 @@ def shrink(browser: Browser, picture: bytes, path: Path) -> None:
 
 
 def write_stream(path: Path) -> None:
-    """Write a stream of 90 days in which Black women are granted ever fewer loans from day 46 on."""
+    """Write a stream of 90 days in which Black women are granted half as many loans from day 46 on."""
     rng = np.random.default_rng(17)
     first = datetime.date(2026, 8, 17)
     mix = {
