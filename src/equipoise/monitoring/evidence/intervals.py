@@ -82,7 +82,7 @@ def _ratios(samples: Samples, grid: Floats) -> Floats:
     """The ratio of rates that each value of UB means for a group of the share of this one."""
     m, r = (part[0][samples.used[0]].sum() for part in (samples.m, samples.r))
     share = np.full(len(grid), m / max(m + r, 1.0))
-    k, _ = ratio_bounds(share, 1 - grid, 1 - grid)
+    _, k = ratio_bounds(share, 1 - grid, 1 - grid)
     return np.where(np.isfinite(k), k, 1e9)
 
 

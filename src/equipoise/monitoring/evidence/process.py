@@ -38,6 +38,16 @@ class State(NamedTuple):
     since: NDArray[np.int64]
     """Number of batches before the present excursion above it began."""
 
+    def of(self, lines: NDArray[np.intp]) -> State:
+        """The state of some of the comparisons."""
+        past, recent = (
+            Samples(*(part[lines] for part in each)) for each in (self.past, self.recent)
+        )
+        return State(
+            *(past, recent, self.log_e[lines], self.log_s[lines]),
+            *(self.drift[lines], self.lowest[lines], self.since[lines]),
+        )
+
     @classmethod
     def start(cls, comparisons: int, since: int = 0) -> State:
         """The state before the first batch; ``since`` is the number that it has."""
@@ -62,9 +72,17 @@ class Track(NamedTuple):
 
 
 def advance(
-    state: State, now: Samples, low: Floats, high: Floats, first: int = 0
+    state: State,
+    now: Samples,
+    low: Floats,
+    high: Floats,
+    first: int = 0,
+    told: NDArray[np.bool_] | None = None,
 ) -> tuple[Track, State]:
     """Take batches into account; ``low`` and ``high`` bound p1/p0, ``first`` is their first number.
+
+    Of the batches that are not ``told`` only the rows are remembered, for later bets; by default
+    these are the batches in which a sample has no rows.
 
     >>> group, others = np.array([[5.0] * 4]), np.array([[50.0] * 4])
     >>> samples = Samples(group, 10 * group, others, 2 * others)
@@ -72,14 +90,15 @@ def advance(
     >>> track.log_e.round(1).tolist(), track.since.tolist()
     ([[0.0, 8.8, 17.6, 26.5]], [[1, 1, 1, 1]])
     """
+    told = now.used if told is None else told
     before, past = sums_before(now, state.past)
-    factors = log_factors(now, bets(before, low, high), low, high)
+    factors = log_factors(now, bets(before, low, high), low, high, told)
     log_e = state.log_e[:, None] + np.cumsum(factors, axis=1)
 
     lately, recent = recent_sums_before(now, state.recent)
-    factors = log_factors(now, bets(lately, low, high), low, high)
+    factors = log_factors(now, bets(lately, low, high), low, high, told)
     drifts = np.cumsum(factors, axis=1)
-    log_s = _detected(state.log_s, drifts, factors, now.used)
+    log_s = _detected(state.log_s, drifts, factors, told)
     since, lowest = _since(state, drifts, first)
     ended = State(
         past,
@@ -93,9 +112,9 @@ def advance(
     return Track(log_e, log_s, since), ended
 
 
-def _detected(start: Floats, drifts: Floats, factors: Floats, used: NDArray[np.bool_]) -> Floats:
-    """S ← (S + 1)·factor where a batch is used: S_t = exp(D_t)·(S_0 + Σ exp(−D_{k−1}))."""
-    begun = np.where(used, factors - drifts, -np.inf)
+def _detected(start: Floats, drifts: Floats, factors: Floats, told: NDArray[np.bool_]) -> Floats:
+    """S ← (S + 1)·factor where a batch is told: S_t = exp(D_t)·(S_0 + Σ exp(−D_{k−1}))."""
+    begun = np.where(told, factors - drifts, -np.inf)
     terms = np.concatenate([start[:, None], begun], axis=1)
     return np.asarray(drifts + np.logaddexp.accumulate(terms, axis=1)[:, 1:])
 
