@@ -78,6 +78,11 @@ def recent_sums_before(samples: Samples, start: Samples) -> tuple[Samples, Sampl
     return Samples(*before), Samples(*after)
 
 
+def sums_after(counts: Floats, past: Floats, recent: Floats) -> tuple[Floats, Floats]:
+    """Both sums of counts after the last batch; ``past`` and ``recent`` are what came before."""
+    return past + counts.sum(axis=1), _decayed(counts, recent)[1]
+
+
 def _decayed(part: Floats, first: Floats) -> tuple[Floats, Floats]:
     """Decaying sums: within a block of batches sums of rows that grow with time, then scaled back.
 
