@@ -421,6 +421,22 @@ def test_a_group_that_joins_after_a_merge_has_a_beginning(opened):
     assert [f.since for f in late] == [at, at]
 
 
+def test_a_withdrawn_batch_that_is_added_again_after_a_merge_is_tested(opened):
+    merged, whole = opened(), opened()
+    batches = wild(9, 20)
+    for monitor in (merged, whole):
+        added = fill(monitor, batches)
+        monitor.check("hires")
+        monitor.withdraw(added[4].batch.id, name="hires")
+        if monitor is merged:
+            monitor.merge("hires", older_than="5d")
+            monitor.add(batches[4], name="hires", at=START + 4 * DAY, replace=True)
+        else:
+            monitor.add(batches[4], name="hires", at=START + 4 * DAY, id="again")
+    same(whole.check("hires"), merged.check("hires"))
+    assert merged.counts("hires") == whole.counts("hires")
+
+
 def test_a_corrected_batch_is_tested_in_its_place(opened):
     corrected, right = opened(), opened()
     batches = wild(10, 20)
