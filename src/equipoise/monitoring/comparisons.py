@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -60,20 +61,52 @@ class Comparisons:
         n = len(self.pairs)
         return Comparisons(self.pairs, self.rules, self.groups, np.arange(n), np.full(n, REST))
 
-    def enough(self) -> NDArray[np.int64]:
-        """The number of the batch with which the group of each pair has as many rows as its rule asks."""
-        least = np.array([self.rules[pair.rule].min_count for pair in self.pairs], np.int64)
-        lines = np.array([pair.line for pair in self.pairs], np.intp)
-        asked = np.flatnonzero(least > 1)
-        found = np.zeros(len(self.pairs), np.int64)
-        sums = np.cumsum(self.groups.rows[lines[asked]], axis=1)
-        found[asked] = (sums < least[asked, None]).sum(axis=1)
+    @functools.cached_property
+    def seen(self) -> NDArray[np.int64]:
+        """The number of the batch with the first row of the label of each comparison."""
+        labels = self.groups.labels > 0
+        first = np.where(labels.any(axis=0), np.argmax(labels, axis=0), len(labels))
+        return first[self._labels]
+
+    @functools.cached_property
+    def ready(self) -> NDArray[np.int64]:
+        """The number of the batch with which each comparison may join.
+
+        Then the label has had rows, and the groups have as many as the rule asks. Nothing that
+        comes later changes this number, so that a check of every day is one of all days.
+        """
+        least = np.array([self.rules[self.pairs[i].rule].min_count for i in self.pair], np.int64)
+        found = self.seen.copy()
+        for lines in (self._lines, self.against):
+            asked = np.flatnonzero((least > 1) & (lines != REST))
+            for each in set(zip(lines[asked].tolist(), least[asked].tolist(), strict=True)):
+                here = asked[(lines[asked] == each[0]) & (least[asked] == each[1])]
+                number = np.searchsorted(np.cumsum(self.groups.rows[each[0]]), each[1])
+                found[here] = np.maximum(found[here], number)
         return found
+
+    @property
+    def _lines(self) -> NDArray[np.intp]:
+        return np.array([self.pairs[i].line for i in self.pair], np.intp)
+
+    @property
+    def _labels(self) -> NDArray[np.intp]:
+        return np.array([self.pairs[i].label for i in self.pair], np.intp)
+
+    def sums(self, cases: Floats) -> Samples:
+        """The samples in sums of batches: a line for each group, the last for all rows."""
+        lines, labels = self._lines, self._labels
+        x, m = cases[lines, labels], cases[lines].sum(axis=1)
+        z, r = cases[-1, labels] - x, cases[-1].sum() - m
+        others = np.flatnonzero(self.against != REST)
+        z[others] = cases[self.against[others], labels[others]]
+        r[others] = cases[self.against[others]].sum(axis=1)
+        # Differences of sums that forget are rounded.
+        return Samples(x, m, np.maximum(z, 0.0), np.maximum(r, 0.0))
 
     def samples(self, batches: slice) -> Samples:
         """The rows that are compared in some batches."""
-        lines = np.array([self.pairs[i].line for i in self.pair], np.intp)
-        labels = np.array([self.pairs[i].label for i in self.pair], np.intp)
+        lines, labels = self._lines, self._labels
         g = self.groups
         x = g.cases[lines, batches, labels].astype(np.float64)
         m = g.rows[lines, batches].astype(np.float64)

@@ -15,9 +15,10 @@ from equipoise.monitoring.comparisons import find_comparisons, named
 from equipoise.monitoring.evidence.factors import log_factors
 from equipoise.monitoring.evidence.intervals import confidence_sequence
 from equipoise.monitoring.evidence.samples import Samples
+from equipoise.monitoring.kept import KeptEvidence, load
 from equipoise.monitoring.moments import from_number, to_number
 from equipoise.monitoring.series import GroupSeries, Series
-from equipoise.monitoring.watch import Before, Watch, load, watch
+from equipoise.monitoring.watch import Watch, watch
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -40,13 +41,9 @@ class Examination:
     """Number of batches before the first that is tested."""
     begin: int
     """The place after which batches are tested."""
-    before: Before | None
+    before: KeptEvidence | None
     """What merged batches have left."""
     remarks: tuple[str, ...]
-
-    def before_of(self, pairs: Sequence[int]) -> Before | None:
-        """What merged batches have left of some of the pairs."""
-        return None if self.before is None else self.before.of(self.watch.comparisons, pairs)
 
 
 def run_tests(
@@ -60,12 +57,12 @@ def run_tests(
     begin, remarks = tests_begin(series), []
     places = np.array([batch.place for batch in series.batches], np.int64)
     last_merged = max((b.place for b in series.batches if b.state == "merged"), default=0)
-    before: Before | None = None
+    before: KeptEvidence | None = None
     if last_merged > begin:
         merged_to, evidence = kept.get(watched.key(begin), (0, None))
         if evidence is not None and merged_to >= last_merged:
             start = int(np.searchsorted(places, merged_to, side="right"))
-            before = load(evidence, comparisons, start)
+            before = load(evidence, comparisons, start, watched.alpha)
         else:
             start = int(np.searchsorted(places, last_merged, side="right"))
             remarks.append(
@@ -167,7 +164,10 @@ def _since(tested: Examination, pair: int) -> datetime.datetime | None:
     """
     place = int(tested.watch.since[pair])
     if tested.before is not None and place <= tested.start:
-        return _moment(tested.before.since_at.get(pair))
+        # Of an excursion that begins with the batches here, those that were merged know nothing.
+        known = tested.before.since_at.get(pair)
+        if known is not None:
+            return from_number(known)
     return _time(tested, place - _earlier(tested, pair, place))
 
 

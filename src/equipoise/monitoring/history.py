@@ -19,7 +19,7 @@ from equipoise.monitoring.evidence.intervals import confidence_sequence
 from equipoise.monitoring.examination import Examination, check_series
 from equipoise.monitoring.moments import floor, from_number, shown, to_number
 from equipoise.monitoring.store.records import Event
-from equipoise.monitoring.watch import tracks
+from equipoise.monitoring.watch import track
 from equipoise.plain import Grid, csv_text
 from equipoise.results import Drawable, FlatTable
 from equipoise.values import Value, plain
@@ -443,19 +443,17 @@ def _evidence(
     tested: Examination, pair: int, of_period: NDArray[np.int64], count: int
 ) -> tuple[Floats, Floats, Floats]:
     """The confidence sequence and the evidence after the last batch of each period."""
-    alone = tested.watch.comparisons.of([pair])
-    track = tracks(alone, start=tested.start, before=tested.before_of([pair]))
     last = np.full(count, -1)
     np.maximum.at(last, of_period, np.arange(len(of_period)))
     last = np.maximum.accumulate(last)  # late batches count where they are taken into account
     low, high, log_e = np.full((3, count), np.nan)
     at = last - tested.start
     there = at >= 0
-    log_e[there] = track.log_e[0, at[there]] + tested.watch.entry[pair]
+    log_e[there] = track(tested.watch, pair)[at[there]]
     times, number = np.unique(at[there] + 1, return_inverse=True)
     if len(times):
-        first = alone.against_rest()
-        samples = first.samples(slice(tested.start, len(tested.series)))
+        alone = tested.watch.comparisons.of([pair]).against_rest()
+        samples = alone.samples(slice(tested.start, len(tested.series)))
         found = confidence_sequence(samples, times, tested.watched.alpha)
         low[there], high[there] = found.low[number], found.high[number]
     return low, high, log_e

@@ -11,12 +11,12 @@ import numpy as np
 from equipoise.measures.rules import rule_from_dict
 from equipoise.monitoring.check import Watched
 from equipoise.monitoring.examination import kept_times, run_tests
+from equipoise.monitoring.kept import dump
 from equipoise.monitoring.moments import floor
 from equipoise.monitoring.series import Series
 from equipoise.monitoring.store.merges import evidence_of, merge_batches, policies_of
 from equipoise.monitoring.store.records import Batch
 from equipoise.monitoring.store.store import Store
-from equipoise.monitoring.watch import dump
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -48,7 +48,9 @@ def merge_older(
     for key, told in policies.items():
         tested = run_tests(older, watched_from(told), kept)
         if tested.watched.key(tested.begin) == key:
-            evidence[key] = (place, dump(tested.watch, kept_times(tested)))
+            left = tested.watch.kept(kept_times(tested))
+            told_of = tested.watch.comparisons
+            evidence[key] = (place, dump(left, told_of, tested.watched.alpha))
     seen = [batch.arrival for batch in older.batches]
     merge_batches(store, series.stream, merged, evidence, seen)
     return sum(len(batches) for batches, _ in merged), len(merged)

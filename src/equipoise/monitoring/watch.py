@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import json
-import math
-import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from equipoise.measures.measurement import group_of
-from equipoise.monitoring.comparisons import REST, Comparisons
-from equipoise.monitoring.evidence.families import rejected
-from equipoise.monitoring.evidence.process import State, Track, advance
-from equipoise.monitoring.evidence.samples import Floats, Samples
-from equipoise.values import plain
+from equipoise.monitoring.comparisons import Comparisons
+from equipoise.monitoring.evidence.families import Joining, entries, means, rejected
+from equipoise.monitoring.evidence.process import State, advance
+from equipoise.monitoring.evidence.samples import Floats
+from equipoise.monitoring.kept import KeptEvidence, Sums
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
 _ENTRIES = 1_000_000
@@ -43,18 +41,24 @@ class Watch:
 
     comparisons: Comparisons
     alpha: float
+    start: int
+    """The number of the first batch that was tested."""
+    before: KeptEvidence | None
+    """What earlier batches, which were merged, have left."""
     log_e: Floats
     log_s: Floats
     since: NDArray[np.int64]
     """Number of batches before the latest excursion of the change detector began."""
     alerted: NDArray[np.bool_]
     active: NDArray[np.bool_]
-    """Whether there was a batch with rows of both samples, and the group has rows enough."""
+    """Whether a comparison of the pair has joined."""
     entry: Floats
-    """Logarithm of the evidence that a pair began with: 0 unless it came when others were there."""
+    """Logarithm of the evidence that each comparison began with, if it joined in these batches."""
     episodes: tuple[Episode, ...]
     state: State
     """The state of every comparison, with which further batches can be tested."""
+    there: NDArray[np.bool_]
+    """Which of the comparisons have joined."""
 
     @property
     def changed(self) -> NDArray[np.bool_]:
@@ -66,113 +70,112 @@ class Watch:
         """The number of the batch that raised the present alert of a pair."""
         return next((e.start for e in self.episodes if e.pair == pair and e.end is None), None)
 
-
-@dataclass(frozen=True, eq=False)
-class Before:
-    """What earlier batches, which were merged, have left of a watch."""
-
-    state: State
-    active: NDArray[np.bool_]
-    alerted: NDArray[np.bool_]
-    since_at: Mapping[int, int | None]
-    """By pair, the time from which the bias has been outside."""
-    raised_at: Mapping[int, int | None]
-    """By pair, the time at which its alert was raised."""
-
-    def of(self, comparisons: Comparisons, pairs: Sequence[int]) -> Before:
-        """What is left of some of the pairs."""
-        lines = np.flatnonzero(np.isin(comparisons.pair, list(pairs)))
-        kept = State.of_numbers(self.state.numbers()[lines], self.state.since[lines])
-        return Before(kept, self.active[list(pairs)], self.alerted[list(pairs)], {}, {})
+    def kept(self, times: Mapping[int, tuple[int | None, int | None]]) -> KeptEvidence:
+        """What is left if all batches are merged; ``times`` are since when, and when raised."""
+        groups = self.comparisons.groups
+        sums = Sums.none(groups) if self.before is None else self.before.sums
+        since_at = {pair: since for pair, (since, _) in times.items()}
+        raised_at = {pair: raised for pair, (_, raised) in times.items()}
+        return KeptEvidence(
+            self.state, self.there, sums.after(groups, self.start), since_at, raised_at
+        )
 
 
 def watch(
-    comparisons: Comparisons,
-    alpha: float,
-    *,
-    start: int = 0,
-    before: Before | None = None,
+    comparisons: Comparisons, alpha: float, *, start: int = 0, before: KeptEvidence | None = None
 ) -> Watch:
     """Test all comparisons over the batches from ``start`` on."""
-    n_pairs = len(comparisons.pairs)
-    active = np.zeros(n_pairs, np.bool_) if before is None else before.active.copy()
-    alerted = np.zeros(n_pairs, np.bool_) if before is None else before.alerted.copy()
-    raised = {int(i): -1 for i in np.flatnonzero(alerted)}
-    begun_at = State.start(len(comparisons), start) if before is None else before.state
-    state = begun_at
-    log_e, log_s, since = np.zeros(n_pairs), np.full(n_pairs, -np.inf), np.zeros(n_pairs, np.int64)
-    if before is not None:
-        log_e, log_s, since = _by_pair(comparisons, _last(begun_at))
-    entry = np.zeros(n_pairs)
-    enough, met = comparisons.enough(), active
+    state, there = _begin(comparisons, start, before)
+    entry = np.zeros(len(comparisons))
+    log_e, active, alerted = _judged(comparisons, state.log_e[:, None], there[:, None], alpha)
     episodes: list[Episode] = []
-    for first, samples, track, after in _tracks(comparisons, start, begun_at):
-        state = after
-        log_e_t, log_s_t, since_t = _by_pair(comparisons, track)
-        used = np.zeros(log_e_t.shape, np.bool_)
-        np.logical_or.at(used, comparisons.pair, samples.used)
-        compared = np.logical_or.accumulate(used, axis=1) | met[:, None]
-        numbers = np.arange(first, first + log_e_t.shape[1])
-        begun = compared & (numbers >= enough[:, None]) | active[:, None]
-        entry = entry + _beginnings(log_e_t + entry[:, None], log_e, begun, active)
-        log_e_t = log_e_t + entry[:, None]
-        found = rejected(np.where(begun, log_e_t, -np.inf), begun.sum(axis=0), alpha)
-        _note(found, alerted, first, raised, episodes)
-        log_e, log_s, since = log_e_t[:, -1], log_s_t[:, -1], since_t[:, -1]
-        met, active, alerted = compared[:, -1], begun[:, -1], found[:, -1]
+    raised = {int(i): -1 for i in np.flatnonzero(alerted)}
+    for block in _blocks(comparisons, start, state, there):
+        seen = comparisons.seen - block.first
+        joining = Joining(block.there, there, seen, comparisons.pair)
+        entry += entries(block.log_e + entry[:, None], state.log_e + entry, joining)
+        found = _judged(comparisons, block.log_e + entry[:, None], block.there, alpha)
+        _note(found[2], alerted[:, -1], block.first, raised, episodes)
+        log_e, active, alerted = found
+        state, there = block.after, block.there[:, -1]
     episodes += [Episode(pair, begin, None) for pair, begin in raised.items()]
     episodes.sort(key=lambda each: (each.start, each.pair))
-    state = state._replace(log_entry=state.log_entry + entry[comparisons.pair])
     return Watch(
-        *(comparisons, alpha, log_e, log_s, since, alerted, active, entry, tuple(episodes), state)
+        *(comparisons, alpha, start, before),
+        log_e=log_e[:, -1],
+        log_s=means(state.log_change, there, comparisons.pair),
+        since=_latest(comparisons, state),
+        alerted=alerted[:, -1],
+        active=active[:, -1],
+        entry=entry,
+        episodes=tuple(episodes),
+        state=state._replace(log_entry=state.log_entry + entry),
+        there=there,
     )
 
 
-def _beginnings(
-    log_e: Floats, last: Floats, begun: NDArray[np.bool_], active: NDArray[np.bool_]
-) -> Floats:
-    """Add to the evidence of pairs that join others what makes it begin at the mean of theirs.
-
-    If it is above 1, at 1. So pairs that join never raise the mean of all evidence, which stays an
-    e-process, however many there will be. If they began at 1, each would have a chance of its own.
-    ``last`` and ``active`` are of the batch before the first one here.
-    """
-    found = np.zeros(len(log_e))
-    joined = np.argmax(begun, axis=1)
-    joins = begun.any(axis=1) & ~active
-    for column in np.unique(joined[joins]).tolist():
-        there = begun[:, column - 1] if column else active
-        earlier = log_e[:, column - 1] + found if column else last
-        new = joins & (joined == column)
-        mean = _log_mean(earlier[there]) if there.any() else 0.0
-        found[new] = min(mean, 0.0) - earlier[new]
-    return found
+def _begin(
+    comparisons: Comparisons, start: int, before: KeptEvidence | None
+) -> tuple[State, NDArray[np.bool_]]:
+    if before is not None:
+        return before.state, before.there
+    return State.start(len(comparisons), start), np.zeros(len(comparisons), np.bool_)
 
 
-def _log_mean(values: Floats) -> float:
-    return float(np.logaddexp.reduce(values) - np.log(len(values)))
+def _judged(
+    comparisons: Comparisons, log_e: Floats, there: NDArray[np.bool_], alpha: float
+) -> tuple[Floats, NDArray[np.bool_], NDArray[np.bool_]]:
+    """The evidence of each pair, whether it has any, and whether it is strong enough."""
+    found = means(log_e, there, comparisons.pair)
+    active = np.isfinite(found)
+    return found, active, rejected(found, active.sum(axis=0), alpha)
 
 
-def tracks(comparisons: Comparisons, *, start: int = 0, before: Before | None = None) -> Track:
-    """The evidence of every pair after each batch from ``start`` on."""
-    state = State.start(len(comparisons), start) if before is None else before.state
-    parts = [_by_pair(comparisons, t) for _, _, t, _ in _tracks(comparisons, start, state)]
-    if not parts:
-        empty = np.zeros((len(comparisons.pairs), 0))
-        return Track(empty, empty, empty.astype(np.int64))
-    return Track(*(np.concatenate(column, axis=1) for column in zip(*parts, strict=True)))
+def _latest(comparisons: Comparisons, state: State) -> NDArray[np.int64]:
+    """Since when is said of the comparison of a pair with the most evidence."""
+    order = np.lexsort((state.log_change, comparisons.pair))
+    last = np.searchsorted(comparisons.pair, np.arange(len(comparisons.pairs)), side="right") - 1
+    return state.since[order[last]]
 
 
-def _tracks(
-    comparisons: Comparisons, start: int, state: State
-) -> Iterator[tuple[int, Samples, Track, State]]:
+def track(found: Watch, pair: int) -> Floats:
+    """The evidence of a pair after each batch that was tested; nan before it joined."""
+    lines = np.flatnonzero(found.comparisons.pair == pair)
+    alone = found.comparisons.of([pair])
+    state, there = _begin(found.comparisons, found.start, found.before)
+    entry = found.entry[lines, None]
+    parts = [
+        means(block.log_e + entry, block.there, alone.pair)[0]
+        for block in _blocks(alone, found.start, state.of(lines), there[lines])
+    ]
+    log_e = np.concatenate([np.zeros(0), *parts])
+    return np.where(np.isfinite(log_e), log_e, np.nan)
+
+
+class _Block(NamedTuple):
+    """Some batches of all comparisons."""
+
+    first: int
+    log_e: Floats
+    there: NDArray[np.bool_]
+    after: State
+
+
+def _blocks(
+    comparisons: Comparisons, start: int, state: State, there: NDArray[np.bool_]
+) -> Iterator[_Block]:
     batches = len(comparisons.groups.labels)
     size = max(_ENTRIES // max(len(comparisons), 1), 1)
     for first in range(start, batches if len(comparisons) else 0, size):
         samples = comparisons.samples(slice(first, min(first + size, batches)))
+        numbers = first + np.arange(samples.x.shape[1])
+        # Before they join, comparisons only gather rows to bet on.
+        told = samples.used & (numbers >= comparisons.ready[:, None])
+        joined = np.logical_or.accumulate(told, axis=1) | there[:, None]
         low, high = comparisons.bounds(samples)
-        track, state = advance(state, samples, low, high, first)
-        yield first, samples, track, state
+        found, state = advance(state, samples, low, high, first, told)
+        there = joined[:, -1]
+        yield _Block(first, found.log_e, joined, state)
 
 
 def _note(
@@ -189,75 +192,3 @@ def _note(
             raised[pair] = first + column
         else:
             episodes.append(Episode(pair, raised.pop(pair), first + column))
-
-
-def _last(state: State) -> Track:
-    return Track(state.log_e[:, None], state.log_change[:, None], state.since[:, None])
-
-
-def _by_pair(comparisons: Comparisons, track: Track) -> tuple[Floats, Floats, NDArray[np.int64]]:
-    """Average the evidence of the comparisons of each pair; the mean of e-processes is one."""
-    n = len(comparisons.pairs)
-    if len(comparisons) == n:
-        parts = track
-    else:
-        starts = np.searchsorted(comparisons.pair, np.arange(n))
-        sizes = np.bincount(comparisons.pair, minlength=n)[:, None]
-        log_e = np.logaddexp.reduceat(track.log_e, starts, axis=0) - np.log(sizes)
-        log_s = np.logaddexp.reduceat(track.log_s, starts, axis=0) - np.log(sizes)
-        # Since when is said of the comparison with the most evidence.
-        strongest = [
-            np.argmax(track.log_s[s : s + k, -1]) + s
-            for s, k in zip(starts.tolist(), sizes[:, 0].tolist(), strict=True)
-        ]
-        parts = Track(log_e, log_s, track.since[strongest])
-    return parts.log_e, parts.log_s, parts.since
-
-
-# ------------------------------------------------------------------------- kept evidence
-
-
-def dump(found: Watch, times: Mapping[int, tuple[int | None, int | None]]) -> bytes:
-    """Write the state of a watch, by the names of groups and labels; ``times`` are in `Before`."""
-    lines = []
-    numbers = found.state.numbers().tolist()
-    pairs = found.comparisons.pair.tolist()
-    for key, line, pair in zip(_keys(found.comparisons), numbers, pairs, strict=True):
-        kept = [None if number == -math.inf else number for number in line]
-        was = bool(found.active[pair]), bool(found.alerted[pair])
-        lines.append([key, kept, *was, times[pair]])
-    return zlib.compress(json.dumps(lines).encode())
-
-
-def load(data: bytes, comparisons: Comparisons, since: int) -> Before:
-    """Read the state of a watch for the comparisons of today; those that are new start afresh."""
-    kept = {key: line for key, *line in json.loads(zlib.decompress(data))}
-    state = State.start(len(comparisons), since)
-    numbers = state.numbers()
-    active, alerted = np.zeros((2, len(comparisons.pairs)), np.bool_)
-    since_at: dict[int, int | None] = {}
-    raised_at: dict[int, int | None] = {}
-    for i, (key, pair) in enumerate(
-        zip(_keys(comparisons), comparisons.pair.tolist(), strict=True)
-    ):
-        if key not in kept:
-            continue
-        line, was_active, was_alerted, times = kept[key]
-        numbers[i] = [-math.inf if number is None else number for number in line]
-        active[pair] |= was_active
-        alerted[pair] |= was_alerted
-        since_at[pair], raised_at[pair] = times
-    made = State.of_numbers(numbers, state.since)
-    return Before(made, active, alerted, since_at, raised_at)
-
-
-def _keys(comparisons: Comparisons) -> list[str]:
-    counts, codes = comparisons.groups.counts, comparisons.groups.codes
-    keys = []
-    for i, against in zip(comparisons.pair.tolist(), comparisons.against.tolist(), strict=True):
-        pair = comparisons.pairs[i]
-        other = "" if against == REST else str(group_of(counts, codes[against]))
-        label: Any = plain(counts.label.values[pair.label])
-        group = str(group_of(counts, codes[pair.line]))
-        keys.append(json.dumps([comparisons.rules[pair.rule].words, group, label, other]))
-    return keys

@@ -9,9 +9,14 @@ whatever they were before.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from equipoise.monitoring.evidence.samples import Floats, Samples
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _NO_BOUND = 1e300
 """Stands for infinity, which times a rate of 0 would be no number."""
@@ -24,7 +29,8 @@ def ratio_bounds(share: Floats, least: Floats, most: Floats) -> tuple[Floats, Fl
     """The bounds of p1/p0 that bounds of 1 − UB, least and most, mean for groups of a share.
 
     1 − UB = f_gy/f_y = R means p1/p0 = R(1 − P) / (1 − R·P). No group can have R above 1/P, so that
-    a bound beyond it excludes nothing.
+    a larger upper bound excludes nothing. A lower one would exclude all rates there are; such a
+    batch cannot meet the limit, whatever it says, and so says nothing: it excludes nothing as well.
 
     >>> low, high = ratio_bounds(np.array([0.2]), np.array([0.9]), np.array([1.1]))
     >>> low.round(4).tolist(), high.round(4).tolist()
@@ -34,7 +40,9 @@ def ratio_bounds(share: Floats, least: Floats, most: Floats) -> tuple[Floats, Fl
 
 
 def _ratio(share: Floats, relative: Floats, beyond: float) -> Floats:
-    with np.errstate(divide="ignore", invalid="ignore"):
+    relative = np.minimum(relative, _NO_BOUND)
+    # Groups that are the whole batch: 0/0 and 1/0 are bounds that exclude nothing.
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         found = relative * (1 - share) / (1 - relative * share)
     return np.where(relative * share >= 1, beyond, found)
 
@@ -52,8 +60,16 @@ def bets(past: Samples, low: Floats, high: Floats) -> tuple[Floats, Floats]:
     return group, (past.z + _PRIOR * overall) / (past.r + _PRIOR)
 
 
-def log_factors(now: Samples, bet: tuple[Floats, Floats], low: Floats, high: Floats) -> Floats:
+def log_factors(
+    now: Samples,
+    bet: tuple[Floats, Floats],
+    low: Floats,
+    high: Floats,
+    told: NDArray[np.bool_] | None = None,
+) -> Floats:
     """The logarithm of the factor of each batch; 0 where the bet is in the null.
+
+    ``told`` are the batches that are asked, by default all in which both samples have rows.
 
     >>> one = lambda value: np.array([[float(value)]])
     >>> now = Samples(one(5), one(50), one(50), one(100))
@@ -68,7 +84,7 @@ def log_factors(now: Samples, bet: tuple[Floats, Floats], low: Floats, high: Flo
     outside = (theta1 < low * theta0) | (theta1 > high * theta0)
     # A rate of 0 or 1 is a bet only if no past row says otherwise, and then says nothing.
     sound = (theta0 > 0) & (theta0 < 1) & (theta1 > 0) & (theta1 < 1)
-    places = np.nonzero(outside & sound & now.used)
+    places = np.nonzero(outside & sound & (now.used if told is None else told))
     found = np.zeros(now.x.shape)
     if not len(places[0]):
         return found
@@ -104,9 +120,10 @@ def nearest(t1: Floats, t0: Floats, k: Floats, m: Floats, r: Floats) -> tuple[Fl
 
     They make the expected logarithm of the likelihood largest, which is a quadratic equation in b.
     """
-    s, n = m * t1 + r * t0, m + r
-    linear = s * (1 + k) + k * m * (1 - t1) + r * (1 - t0)
-    root = np.sqrt(np.maximum(linear * linear - 4 * k * n * s, 0.0))
+    s, fails1, fails0 = m * t1 + r * t0, k * m * (1 - t1), r * (1 - t0)
+    linear = s * (1 + k) + fails1 + fails0
+    # As a sum of squares the discriminant keeps its digits where all rates are near 1.
+    root = np.sqrt((s * (k - 1) + fails1 - fails0) ** 2 + 4 * fails1 * fails0)
     b = 2 * s / (linear + root)
     # Very large ratios bring a so near to 1 that rounding would reach it.
     return np.clip(k * b, _LEAST, 1 - _LEAST), np.clip(b, _LEAST, 1 - _LEAST)

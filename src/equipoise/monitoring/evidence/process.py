@@ -11,7 +11,7 @@ e-process: its mean grows by 1 with every batch.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -34,8 +34,8 @@ class State(NamedTuple):
     past: Samples
     recent: Samples
     latest: Samples
-    used: Floats
-    """Number of batches with rows of both samples."""
+    told: Floats
+    """Number of batches that factors were taken of."""
     log_long: Floats
     """Logarithm of the product over all batches."""
     log_begun: Floats
@@ -68,24 +68,17 @@ class State(NamedTuple):
     @property
     def log_e(self) -> Floats:
         """Logarithm of the e-process."""
-        return self.log_entry + _mixed(self.log_long, self.log_begun, self.log_quick, self.used)
+        return self.log_entry + _mixed(self.log_long, self.log_begun, self.log_quick, self.told)
 
     @property
     def log_change(self) -> Floats:
         """Logarithm of the statistic of the change detector."""
         return _mean(self.log_s, self.log_s_quick)
 
-    def numbers(self) -> Floats:
-        """All but since when, as a line per comparison."""
-        return np.column_stack([*self.past, *self.recent, *self.latest, *self[3:-1]])
-
-    @classmethod
-    def of_numbers(cls, numbers: Floats, since: NDArray[np.int64]) -> Self:
-        """Read what `numbers` has written."""
-        columns = numbers.T.copy()
-        others: list[Any] = [*columns[12:], since]
-        past, recent, latest = (Samples(*columns[i : i + 4]) for i in (0, 4, 8))
-        return cls(past, recent, latest, *others)
+    def of(self, lines: NDArray[np.intp]) -> State:
+        """The state of some of the comparisons."""
+        parts: list[Any] = [Samples(*(part[lines] for part in each)) for each in self[:3]]
+        return State(*parts, *(part[lines] for part in self[3:]))
 
 
 class Track(NamedTuple):
@@ -98,9 +91,17 @@ class Track(NamedTuple):
 
 
 def advance(
-    state: State, now: Samples, low: Floats, high: Floats, first: int = 0
+    state: State,
+    now: Samples,
+    low: Floats,
+    high: Floats,
+    first: int = 0,
+    told: NDArray[np.bool_] | None = None,
 ) -> tuple[Track, State]:
     """Take batches into account; ``low`` and ``high`` bound p1/p0, ``first`` is their first number.
+
+    Of the batches that are not ``told`` only the rows are remembered, for later bets; by default
+    these are the batches in which a sample has no rows.
 
     >>> group, others = np.array([[5.0] * 4]), np.array([[50.0] * 4])
     >>> samples = Samples(group, 10 * group, others, 2 * others)
@@ -108,47 +109,49 @@ def advance(
     >>> (track.log_e.round(1) + 0.0).tolist(), track.since.tolist()
     ([[0.0, 8.6, 17.4, 26.2]], [[1, 1, 1, 1]])
     """
+    told = now.used if told is None else told
+    number = state.told[:, None] + np.cumsum(told, axis=1)
+    log_weights = -np.log(np.maximum(number, 1) * (number + 1))
+
+    def factors_of(before: Samples) -> Floats:
+        return log_factors(now, bets(before, low, high), low, high, told)
+
     before, past = sums_before(now, state.past)
-    log_long = state.log_long[:, None] + np.cumsum(_log_factors(now, before, low, high), axis=1)
-
-    used = state.used[:, None] + np.cumsum(now.used, axis=1)
-    log_weights = -np.log(np.maximum(used, 1) * (used + 1))
+    log_long = state.log_long[:, None] + np.cumsum(factors_of(before), axis=1)
     before, latest = recent_sums_before(now, state.latest, QUICK)
-    factors = _log_factors(now, before, low, high)
-    log_quick = _sum_of_begun(state.log_quick, factors, now.used, log_weights)
-    log_s_quick = _sum_of_begun(state.log_s_quick, factors, now.used, np.zeros(1))
+    factors = factors_of(before)
+    log_quick = _sum_of_begun(state.log_quick, factors, told, log_weights)
+    log_s_quick = _sum_of_begun(state.log_s_quick, factors, told, np.zeros(1))
     before, recent = recent_sums_before(now, state.recent)
-    factors = _log_factors(now, before, low, high)
-    log_begun = _sum_of_begun(state.log_begun, factors, now.used, log_weights)
-    log_e = state.log_entry[:, None] + _mixed(log_long, log_begun, log_quick, used)
+    factors = factors_of(before)
+    log_begun = _sum_of_begun(state.log_begun, factors, told, log_weights)
+    log_s = _sum_of_begun(state.log_s, factors, told, np.zeros(1))
 
-    log_s = _sum_of_begun(state.log_s, factors, now.used, np.zeros(1))
+    log_e = state.log_entry[:, None] + _mixed(log_long, log_begun, log_quick, number)
     drifts = state.drift[:, None] + np.cumsum(factors, axis=1)
     since, lowest = _since(state, drifts, first)
     ended = State(
-        *(past, recent, latest, used[:, -1], log_long[:, -1], log_begun[:, -1], log_quick[:, -1]),
-        *(state.log_entry, log_s[:, -1], log_s_quick[:, -1], drifts[:, -1], lowest, since[:, -1]),
+        *(past, recent, latest, number[:, -1]),
+        *(log_long[:, -1], log_begun[:, -1], log_quick[:, -1], state.log_entry),
+        *(log_s[:, -1], log_s_quick[:, -1], drifts[:, -1], lowest),
+        since[:, -1],
     )
     return Track(log_e, _mean(log_s, log_s_quick), since), ended
 
 
-def _log_factors(now: Samples, before: Samples, low: Floats, high: Floats) -> Floats:
-    return log_factors(now, bets(before, low, high), low, high)
-
-
 def _sum_of_begun(
-    start: Floats, factors: Floats, used: NDArray[np.bool_], log_weights: Floats
+    start: Floats, factors: Floats, told: NDArray[np.bool_], log_weights: Floats
 ) -> Floats:
-    """S ← (S + w)·factor where a batch is used: S_t = exp(D_t)·(S_0 + Σ w_k·exp(−D_{k−1}))."""
+    """S ← (S + w)·factor where a batch is told: S_t = exp(D_t)·(S_0 + Σ w_k·exp(−D_{k−1}))."""
     drifts = np.cumsum(factors, axis=1)
-    begun = np.where(used, log_weights + factors - drifts, -np.inf)
+    begun = np.where(told, log_weights + factors - drifts, -np.inf)
     terms = np.concatenate([start[:, None], begun], axis=1)
     return np.asarray(drifts + np.logaddexp.accumulate(terms, axis=1)[:, 1:])
 
 
-def _mixed(log_long: Floats, log_begun: Floats, log_quick: Floats, used: Floats) -> Floats:
+def _mixed(log_long: Floats, log_begun: Floats, log_quick: Floats, told: Floats) -> Floats:
     """The mean of the three parts; in two of them some products have not begun yet, and are 1."""
-    later = -np.log((used + 1) / 2)
+    later = -np.log((told + 1) / 2)
     begun = np.logaddexp(np.logaddexp(log_begun, log_quick), later)
     return np.asarray(np.logaddexp(log_long, begun) - np.log(3))
 

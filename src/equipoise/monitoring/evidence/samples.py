@@ -79,6 +79,18 @@ def recent_sums_before(
     return Samples(*before), Samples(*after)
 
 
+def sums_after(counts: Floats, before: Floats) -> Floats:
+    """Sums of counts after the last batch: of all batches, of recent, and of the latest ones."""
+    past, recent, latest = before
+    return np.stack(
+        [
+            past + counts.sum(axis=1),
+            _decayed(counts, recent, HALF_LIFE)[1],
+            _decayed(counts, latest, QUICK)[1],
+        ]
+    )
+
+
 def _decayed(part: Floats, first: Floats, half_life: int) -> tuple[Floats, Floats]:
     """Decaying sums: within a block of batches sums of rows that grow with time, then scaled back.
 

@@ -190,7 +190,7 @@ class Store:
             self.database.run(
                 "UPDATE equipoise_batch SET state = 'replaced' WHERE arrival = ?", [there.arrival]
             )
-        batch = self._insert(stream, entry, cells, None if there is None else there.place)
+        batch = self._insert(stream, entry, cells, self._place_kept(stream, there))
         if there is not None:
             self.note(
                 stream, batch.place, "corrected", {"id": batch.id, "text": _corrected(batch, there)}
@@ -222,6 +222,19 @@ class Store:
                 "corrected. Nothing was changed."
             )
         return bool(former)
+
+    def _place_kept(self, stream: Stream, there: Batch | None) -> int | None:
+        """The place of the batch that is corrected; none where those after it were merged.
+
+        Batches there are no longer tested, and one that is added again must be.
+        """
+        if there is None:
+            return None
+        merged = self.database.run(
+            "SELECT max(place) FROM equipoise_batch WHERE stream = ? AND state = 'merged'",
+            [stream.number],
+        )[0][0]
+        return None if there.place < (merged or 0) else there.place
 
     def _require_clock(self, stream: Stream, now: datetime.datetime) -> None:
         """Refuse the time of a clock that has gone backwards."""

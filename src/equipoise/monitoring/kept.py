@@ -1,0 +1,143 @@
+"""What merged batches leave: the evidence of each comparison, and the rows that bets are made of."""
+
+from __future__ import annotations
+
+import json
+import math
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from equipoise.measures.measurement import group_of
+from equipoise.monitoring.comparisons import REST, Comparisons
+from equipoise.monitoring.evidence.process import State
+from equipoise.monitoring.evidence.samples import Floats, sums_after
+from equipoise.values import plain
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from equipoise.monitoring.series import GroupSeries
+
+ALL = "all"
+"""Stands for all rows among groups, whose names have a sign of equality."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """Rows by group and label, and of all groups, in the last line.
+
+    Comparisons that begin later bet on them as if no batch had been merged.
+    """
+
+    rows: Floats
+    """Sums of all batches, of recent and of the latest ones: by kind, group and label."""
+
+    @classmethod
+    def none(cls, groups: GroupSeries) -> Sums:
+        """The sums before the first batch."""
+        return cls(np.zeros((3, len(groups.codes) + 1, len(groups.counts.label))))
+
+    def after(self, groups: GroupSeries, start: int) -> Sums:
+        """The sums after the last batch, where these are those before the batch ``start``."""
+        n = len(groups.codes)
+        found = self.rows.copy()
+        for line in range(n + 1):
+            cases = groups.labels if line == n else groups.cases[line]
+            counts = cases[start:].T.astype(np.float64)
+            found[:, line] = sums_after(counts, self.rows[:, line])
+        return Sums(found)
+
+
+@dataclass(frozen=True, eq=False)
+class KeptEvidence:
+    """What a watch leaves after some batches."""
+
+    state: State
+    there: NDArray[np.bool_]
+    """Which of the comparisons have joined."""
+    sums: Sums
+    since_at: Mapping[int, int | None]
+    """By pair, the time from which the bias has been outside."""
+    raised_at: Mapping[int, int | None]
+    """By pair, the time at which its alert was raised."""
+
+
+def dump(kept: KeptEvidence, comparisons: Comparisons, alpha: float) -> bytes:
+    """Write what is kept, by the names of groups and labels."""
+    numbers = _numbers(kept.state).tolist()
+    lines = {
+        key: [
+            [None if number == -math.inf else number for number in numbers[i]],
+            *(bool(kept.there[i]), kept.since_at.get(pair), kept.raised_at.get(pair)),
+        ]
+        for i, (key, pair) in enumerate(
+            zip(_keys(comparisons), comparisons.pair.tolist(), strict=True)
+        )
+    }
+    names, labels = _names(comparisons.groups), _labels(comparisons.groups)
+    sums = dict(zip(names, kept.sums.rows.transpose(1, 0, 2).tolist(), strict=True))
+    data = {"alpha": alpha, "lines": lines, "labels": labels, "sums": sums}
+    return zlib.compress(json.dumps(data).encode())
+
+
+def load(data: bytes, comparisons: Comparisons, start: int, alpha: float) -> KeptEvidence:
+    """Read what was kept, for the comparisons of today and the batches from ``start`` on."""
+    told = json.loads(zlib.decompress(data))
+    sums = _sums(told, comparisons.groups)
+    state = State.start(len(comparisons), start)
+    numbers = _numbers(state)
+    there = np.zeros(len(comparisons), np.bool_)
+    since_at: dict[int, int | None] = {}
+    raised_at: dict[int, int | None] = {}
+    for i, (key, pair) in enumerate(
+        zip(_keys(comparisons), comparisons.pair.tolist(), strict=True)
+    ):
+        if key in told["lines"]:
+            line, there[i], since, raised = told["lines"][key]
+            numbers[i] = [-math.inf if number is None else number for number in line]
+            since_at[pair] = since
+            # At another level an alert was raised at another time.
+            raised_at[pair] = raised if told["alpha"] == alpha else None
+    past, recent, latest = map(comparisons.sums, sums.rows)
+    others: list[Any] = [*numbers.T.copy(), state.since]
+    state = State(past, recent, latest, *others)
+    return KeptEvidence(state, there, sums, since_at, raised_at)
+
+
+def _numbers(state: State) -> Floats:
+    """What a state has beside sums of rows and since when: a line per comparison."""
+    return np.column_stack(state[3:-1])
+
+
+def _sums(told: Mapping[str, Any], groups: GroupSeries) -> Sums:
+    """The sums of the groups and labels of today; those that are new had no rows."""
+    found = Sums.none(groups).rows
+    place = {label: i for i, label in enumerate(_labels(groups))}
+    columns = [place[label] for label in told["labels"]]
+    for line, name in enumerate(_names(groups)):
+        if name in told["sums"]:
+            found[:, line, columns] = told["sums"][name]
+    return Sums(found)
+
+
+def _names(groups: GroupSeries) -> list[str]:
+    return [*(str(group_of(groups.counts, line)) for line in groups.codes), ALL]
+
+
+def _labels(groups: GroupSeries) -> list[Any]:
+    return [plain(value) for value in groups.counts.label.values]
+
+
+def _keys(comparisons: Comparisons) -> list[str]:
+    names, labels = _names(comparisons.groups), _labels(comparisons.groups)
+    keys = []
+    for i, against in zip(comparisons.pair.tolist(), comparisons.against.tolist(), strict=True):
+        pair = comparisons.pairs[i]
+        words = comparisons.rules[pair.rule].words
+        other = "" if against == REST else names[against]
+        keys.append(json.dumps([words, names[pair.line], labels[pair.label], other]))
+    return keys
