@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from equipoise.measures.display import whole
-from equipoise.monitoring.moments import shown
+from equipoise.monitoring.moments import iso, shown
 from equipoise.monitoring.store.records import Batch, Stream
 from equipoise.monitoring.store.store import Receipt
 from equipoise.plain import Grid
@@ -82,7 +82,7 @@ class Added(Result):
         return "\n".join(self.sentences)
 
     def _table(self) -> FlatTable:
-        rows = ((r.outcome, *_columns(r.batch).values()) for r in self.receipts)
+        rows = ((r.outcome, *_columns(r.batch, self.zone).values()) for r in self.receipts)
         return ("outcome", *_BATCH), rows
 
     def to_dict(self) -> dict[str, Any]:
@@ -94,7 +94,7 @@ class Added(Result):
             "added": self.added,
             "left_out": self.left_out,
             "batches": [
-                {"outcome": r.outcome, **r.batch.to_dict(), "remarks": list(r.remarks)}
+                {"outcome": r.outcome, **_told(r.batch, self.zone), "remarks": list(r.remarks)}
                 for r in self.receipts
             ],
             "version": self.version,
@@ -105,8 +105,14 @@ class Added(Result):
 _BATCH = ("id", "at", "until", "state", "rows", "batches", "tags")
 
 
-def _columns(batch: Batch) -> dict[str, Any]:
-    told = batch.to_dict()
+def _told(batch: Batch, zone: datetime.tzinfo) -> dict[str, Any]:
+    """The plain data of a batch, with its times in a zone."""
+    times = {"at": batch.starts, "until": batch.ends, "added": batch.added}
+    return {**batch.to_dict(), **{name: iso(at, zone) for name, at in times.items()}}
+
+
+def _columns(batch: Batch, zone: datetime.tzinfo) -> dict[str, Any]:
+    told = _told(batch, zone)
     return {name: told[name] for name in _BATCH}
 
 
@@ -140,14 +146,14 @@ class BatchList(Result):
         return Grid(("time", "id", "rows", "batches", "state", "tags"), rows, frozenset({2, 3}))
 
     def _table(self) -> FlatTable:
-        return _BATCH, (tuple(_columns(b).values()) for b in self.batches)
+        return _BATCH, (tuple(_columns(b, self.zone).values()) for b in self.batches)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, as written to JSON."""
         return {
             "schema": "equipoise.batches/1",
             "name": self.name,
-            "batches": [batch.to_dict() for batch in self.batches],
+            "batches": [_told(batch, self.zone) for batch in self.batches],
             "version": self.version,
             "time": self.time,
         }
@@ -163,16 +169,16 @@ class StreamSummary:
     first: datetime.datetime | None
     last: datetime.datetime | None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data, for JSON."""
+    def to_dict(self, zone: datetime.tzinfo = datetime.UTC) -> dict[str, Any]:
+        """Plain data, for JSON, with times in a zone."""
         return {
             "name": self.stream.name,
             "sensitive": list(self.stream.request.sensitive),
             "label": self.stream.request.label,
             "batches": self.batches,
             "rows": self.rows,
-            "first": None if self.first is None else self.first.isoformat(),
-            "last": None if self.last is None else self.last.isoformat(),
+            "first": iso(self.first, zone),
+            "last": iso(self.last, zone),
         }
 
 
@@ -206,7 +212,7 @@ class StreamList(Result):
         return Grid(headers, rows, frozenset({3, 4}))
 
     def _table(self) -> FlatTable:
-        told: list[Mapping[str, Any]] = [each.to_dict() for each in self.streams]
+        told: list[Mapping[str, Any]] = [each.to_dict(self.zone) for each in self.streams]
         names = ("name", "sensitive", "label", "batches", "rows", "first", "last")
         return names, (tuple(each[name] for name in names) for each in told)
 
@@ -215,7 +221,7 @@ class StreamList(Result):
         return {
             "schema": "equipoise.streams/1",
             "store": self.store,
-            "streams": [each.to_dict() for each in self.streams],
+            "streams": [each.to_dict(self.zone) for each in self.streams],
             "version": self.version,
             "time": self.time,
         }

@@ -15,13 +15,14 @@ from equipoise.lattice import Group, format_value
 from equipoise.measures.display import UNKNOWN, number, whole
 from equipoise.measures.policy import EXIT_CODES, Status
 from equipoise.measures.rules import Rule
-from equipoise.monitoring.moments import shown
+from equipoise.monitoring.moments import iso, shown
 from equipoise.options.monitor import AlertOn
 from equipoise.plain import Grid
 from equipoise.results import FlatTable, Result, column_names
 from equipoise.values import Value, plain
 
 SCHEMA = "equipoise.monitor/1"
+UB_TOLD = "UB: 1 − rate in the group / overall rate; positive: fewer rows with the label than the group's share."
 Kind: TypeAlias = Literal["outside", "changed", "vanished", "too small", "inside"]
 KINDS: Mapping[Kind, str] = {
     "outside": "the evidence is strong enough that the limit does not hold in every batch",
@@ -93,11 +94,11 @@ class StreamFinding:
         """The e-value; infinite beyond the range of numbers."""
         return 10.0**self.log10_e if self.log10_e < 300 else math.inf
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data, for JSON."""
+    def to_dict(self, zone: datetime.tzinfo = datetime.UTC) -> dict[str, Any]:
+        """Plain data, for JSON, with times in a zone."""
         own = {k: v for k, v in vars(self).items() if k not in ("group", "rule", "label")}
         told = {
-            k: v.isoformat() if isinstance(v, datetime.datetime) else plain(v)
+            k: iso(v, zone) if isinstance(v, datetime.datetime) else plain(v)
             for k, v in own.items()
         }
         return {
@@ -262,6 +263,20 @@ class StreamCheck(Result):
         )
         return Grid((*headers, "e-value", "since", "limits"), lines, frozenset({3, 4, 5, 6}))
 
+    def nearest(self, top: int = 5) -> Grid:
+        """The groups and labels inside their limits with the most evidence against them, as a table."""
+        inside = [f for f in self.findings if f.kind == "inside"][:top]
+        rows = tuple(
+            (
+                *(f.kind, str(f.group), format_value(f.label)),
+                *(f"{whole(f.cases)} of {whole(f.rows)}", number(f.ub), _evidence(f.log10_e)),
+                f.rule.limits,
+            )
+            for f in inside
+        )
+        headers = ("state", "group", "label", "rows", "UB", "e-value", "limits")
+        return Grid(headers, rows, frozenset({3, 4, 5}))
+
     def _table(self) -> FlatTable:
         own = (
             *("state", "group", "n_group", "n_cell", "batches", "ub", "ub_low", "ub_high"),
@@ -271,7 +286,8 @@ class StreamCheck(Result):
         rows = (
             (
                 *(f.kind, str(f.group), f.rows, f.cases, f.batches, plain(f.ub), plain(f.ub_low)),
-                *(plain(f.ub_high), plain(f.log10_e), _iso(f.since), _iso(f.raised), f.changed),
+                *(plain(f.ub_high), plain(f.log10_e), iso(f.since, self.zone)),
+                *(iso(f.raised, self.zone), f.changed),
                 *(f.rule.limits, str(f.label)),
             )
             for f in self.findings
@@ -293,20 +309,16 @@ class StreamCheck(Result):
             "sentences": list(self.sentences),
             "batches": self.batches,
             "rows": self.rows,
-            "first": _iso(self.first),
-            "last": _iso(self.last),
+            "first": iso(self.first, self.zone),
+            "last": iso(self.last, self.zone),
             "watched": self.watched.to_dict(),
-            "alerts": [f.to_dict() for f in self.alerts],
-            "undecided": [f.to_dict() for f in self.undecided],
-            "changes": [f.to_dict() for f in self.changes],
-            "findings": [f.to_dict() for f in self.findings],
+            "alerts": [f.to_dict(self.zone) for f in self.alerts],
+            "undecided": [f.to_dict(self.zone) for f in self.undecided],
+            "changes": [f.to_dict(self.zone) for f in self.changes],
+            "findings": [f.to_dict(self.zone) for f in self.findings],
             "version": self.version,
             "time": self.time,
         }
-
-
-def _iso(moment: datetime.datetime | None) -> str | None:
-    return None if moment is None else moment.isoformat()
 
 
 def _odds(log10_e: float) -> str:

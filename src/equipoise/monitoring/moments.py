@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import re
 import zoneinfo
-from typing import Any
+from typing import Any, overload
 
 from equipoise.errors import InputError
 
@@ -90,6 +90,23 @@ def to_number(moment: datetime.datetime) -> int:
 def from_number(number: int) -> datetime.datetime:
     """The moment of a number of microseconds."""
     return _EPOCH + number * _MICROSECOND
+
+
+@overload
+def iso(moment: datetime.datetime, zone: datetime.tzinfo = ...) -> str: ...
+
+
+@overload
+def iso(moment: None, zone: datetime.tzinfo = ...) -> None: ...
+
+
+def iso(moment: datetime.datetime | None, zone: datetime.tzinfo = datetime.UTC) -> str | None:
+    """Write a time as files have it: in a zone, with its offset.
+
+    >>> iso(read_moment("2026-11-15"), zone_named("Europe/Berlin"))
+    '2026-11-15T01:00:00+01:00'
+    """
+    return None if moment is None else moment.astimezone(zone).isoformat()
 
 
 def shown(moment: datetime.datetime, zone: datetime.tzinfo = datetime.UTC) -> str:
