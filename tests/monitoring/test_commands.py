@@ -165,3 +165,46 @@ def test_a_bundled_table_of_days_names_its_columns(folder, capsys):
         in capsys.readouterr().out
     )
     assert eq.Monitor("bias.sqlite").counts("compas").request.sensitive == ("sex", "race")
+
+
+def test_a_history_is_shown_in_every_format(folder, capsys):
+    with eq.Monitor("bias.sqlite") as monitor:
+        fill(monitor, biased(40))
+    assert typed(f"show {WHERE}") == 0
+    out = capsys.readouterr().out
+    assert "The last 12 of 40 periods:" in out
+    assert out.count("2026-02-0") == 9 + 1
+    assert typed(f"show {WHERE} --top 3") == 0
+    assert "The last 3 of 40 periods:" in capsys.readouterr().out
+    assert typed(f"show {WHERE} --markdown --top 3") == 0
+    out = capsys.readouterr().out
+    assert "The last 3 of 40 periods:" in out
+    assert "| 2026-02-09 | 1 | 100 |" in out
+    assert typed(f"show {WHERE} -o history.md") == 0
+    assert "The last 12 of 40 periods:" in (folder / "history.md").read_text("utf-8")
+    capsys.readouterr()
+    assert typed(f"show {WHERE} --csv --group sex=w --timezone Europe/Berlin") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 1 + 40 * 2
+    assert lines[1].startswith("2026-01-01T01:00:00+01:00,")
+    assert typed(f"show {WHERE} --group sex=*") == 2
+    assert "'sex' has no value '*'; it has: w, m" in capsys.readouterr().err
+    assert typed(f"show {WHERE} -o history.html --top 5") == 0
+    page = (folder / "history.html").read_text("utf-8")
+    assert "The last 5 of 40 periods" in page
+    assert '<p class="source">bias.sqlite, 2026-01-01 to 2026-02-09</p>' in page
+
+
+def test_a_check_without_an_alert_shows_who_is_nearest_to_one(folder, capsys):
+    with eq.Monitor("bias.sqlite") as monitor:
+        fill(monitor, quiet(20))
+        fill(monitor, biased(20), name="biased")
+    assert typed(f"check {WHERE}") == 0
+    out = capsys.readouterr().out
+    assert "The most evidence so far; the first alert takes an e-value of 80:" in out
+    assert out.count("inside  sex=") == 4
+    assert "UB: 1 − rate in the group / overall rate" in out
+    assert typed("check --store bias.sqlite --name biased") == 1
+    out = capsys.readouterr().out
+    assert "inside" not in out
+    assert "UB: 1 − rate in the group / overall rate" in out

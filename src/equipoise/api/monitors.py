@@ -293,8 +293,8 @@ class Monitor:
         policy
             Limits, as in :meth:`check`.
         group
-            Group whose biases are drawn; its pattern may name a label, too. By default those with
-            alerts and the most evidence.
+            Group whose biases are drawn; its pattern may name a label, too. A label alone draws the
+            groups with alerts and the most evidence for it. By default those for any label.
         timezone
             Time zone in which times are shown.
         **options
@@ -302,14 +302,7 @@ class Monitor:
         """
         zone = zone_named(timezone)
         store, tested = self._tested(name, policy, dict(options))
-        wanted = None if group is None else dict(Group.parse(str(group)))
-        label = None
-        if wanted is not None:
-            for each in wanted:
-                tested.groups.counts.axis(each).code(wanted[each])
-            label = wanted.pop(tested.groups.counts.label.name, None)
-        chosen = Group(wanted) if wanted else None
-        return make_history(tested, store=store.name, zone=zone, group=chosen, label=label)
+        return make_history(tested, store=store.name, zone=zone, asked=group)
 
     @takes(WatchOptions)
     def metrics(

@@ -3,116 +3,32 @@
 from __future__ import annotations
 
 import datetime
-import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
 
-import numpy as np
-
-from equipoise.lattice import Group, format_value
+from equipoise.counts import Counts
+from equipoise.errors import InputError
+from equipoise.lattice import Group, format_value, parse_pattern
 from equipoise.measures.display import number, percent, whole
-from equipoise.measures.measurement import group_of
-from equipoise.monitoring.check import StreamCheck
+from equipoise.monitoring.check import UB_TOLD, StreamCheck
 from equipoise.monitoring.comparisons import named
-from equipoise.monitoring.evidence.intervals import confidence_sequence
 from equipoise.monitoring.examination import Examination, check_series
-from equipoise.monitoring.moments import floor, from_number, shown, to_number
+from equipoise.monitoring.lines import BiasLine, Table, line_of
+from equipoise.monitoring.moments import iso, shown
+from equipoise.monitoring.periods import Period, described, periods_of, shares_of_groups, summed
 from equipoise.monitoring.store.records import Event
-from equipoise.monitoring.watch import track
+from equipoise.monitoring.stretches import Acknowledgement, Alarm, find_alarms, find_stretches
 from equipoise.plain import Grid, csv_text
 from equipoise.results import Drawable, FlatTable
-from equipoise.values import Value, plain
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from equipoise.monitoring.evidence.samples import Floats
+from equipoise.values import ANY, Value, plain
 
 SCHEMA = "equipoise.history/1"
-_PERIODS = 150
-"""Maximum number of periods that are drawn."""
+SHOWN = 12
+"""Maximum number of periods in a text, unless another is given."""
+_FINDINGS = 20
 _LINES = 6
 """Number of groups and labels whose biases are drawn, unless some are named."""
-
-
-@dataclass(frozen=True)
-class Period:
-    """Some time of the history, mostly one batch or one day."""
-
-    start: datetime.datetime
-    end: datetime.datetime
-    """Start of the last batch in it."""
-    batches: int
-    rows: int
-    rates: tuple[float, ...]
-    """The rate of each label."""
-    distance: float
-    """Share of rows that would have to be of other cells to have the mix of all other periods."""
-    expected_distance: float
-    """The distance that chance alone gives to that many rows."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data, for JSON."""
-        told = {k: plain(v) for k, v in vars(self).items()}
-        times = {"start": self.start.isoformat(), "end": self.end.isoformat()}
-        return {**told, **times, "rates": [plain(rate) for rate in self.rates]}
-
-
-@dataclass(frozen=True)
-class BiasLine:
-    """The bias of one group and label over time; one value for each period."""
-
-    group: Group
-    label: Value
-    limits: tuple[float, float]
-    rows: tuple[int, ...]
-    ub: tuple[float, ...]
-    """UB of each period by itself."""
-    window_ub: tuple[float, ...]
-    """UB of the last periods together, which describes and tests nothing."""
-    low: tuple[float, ...]
-    """Limits of the confidence sequence after each period."""
-    high: tuple[float, ...]
-    log10_e: tuple[float, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data, for JSON."""
-        lists = {
-            k: [plain(v) for v in value]
-            for k, value in vars(self).items()
-            if isinstance(value, tuple)
-        }
-        return {
-            "group": {k: plain(v) for k, v in self.group.items()},
-            "pattern": str(self.group),
-            "label": plain(self.label),
-            **lists,
-        }
-
-
-@dataclass(frozen=True)
-class Alarm:
-    """The alerts of one group and label."""
-
-    group: Group
-    label: Value
-    start: datetime.datetime | None
-    """When the first was raised; None if before batches that were merged."""
-    end: datetime.datetime | None
-    """When the last one ended; None if it is on."""
-    times: int
-    """How often it was raised; evidence near the threshold raises and ends alerts."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data, for JSON."""
-        return {
-            "pattern": str(self.group),
-            "label": plain(self.label),
-            "start": None if self.start is None else self.start.isoformat(),
-            "end": None if self.end is None else self.end.isoformat(),
-            "times": self.times,
-        }
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -129,7 +45,12 @@ class History(Drawable):
     sizes: tuple[tuple[Group, tuple[float, ...]], ...]
     """The share of each group of one attribute in each period."""
     alarms: tuple[Alarm, ...]
+    acknowledgements: tuple[Acknowledgement, ...]
     events: tuple[Event, ...]
+    group: Group | None = None
+    """The group that was asked for."""
+    only_label: Value | None = None
+    """The label that was asked for."""
 
     @property
     def zone(self) -> datetime.tzinfo:
@@ -150,14 +71,12 @@ class History(Drawable):
     def sentences(self) -> tuple[str, ...]:
         """What the check says, and how many alerts, changes and unusual batches there were."""
         said = [*self.check.sentences]
-        ended = sum(alarm.end is not None for alarm in self.alarms)
-        if ended:
-            alerts = (
-                "alert of another group or label"
-                if ended == 1
-                else "alerts of other groups or labels"
-            )
-            said.append(f"{ended:,} {alerts} ended, as the evidence fell.")
+        for why, words in _ENDINGS.items():
+            n = sum(alarm.ended == why for alarm in self.alarms)
+            if n:
+                said.append(f"{n:,} earlier {'alert' if n == 1 else 'alerts'} {words}.")
+        if self.forgotten:
+            said.append(self.forgotten)
         far = self.unusual
         if far:
             said.append(
@@ -168,10 +87,24 @@ class History(Drawable):
         return tuple(said)
 
     @property
+    def forgotten(self) -> str:
+        """Which alerts are not listed, since their batches were merged; empty if all are."""
+        lost = [each for each in self.acknowledgements if not each.known]
+        if not lost:
+            return ""
+        when = shown(lost[-1].noted, self.zone)
+        return (
+            f"Alerts before the acknowledgement of {when} are not listed where batches were merged "
+            "since: their evidence is gone."
+        )
+
+    @property
     def unusual(self) -> tuple[Period, ...]:
         """The periods whose mix of cells is far from that of the others, the farthest first."""
         far = [p for p in self.periods if p.distance > 2 * p.expected_distance]
         return tuple(sorted(far, key=lambda p: p.expected_distance - p.distance))
+
+    # ------------------------------------------------------------------------ tables
 
     def grid(self, top: int | None = None) -> Grid:
         """The last periods as a table."""
@@ -195,16 +128,12 @@ class History(Drawable):
         )
         return Grid(tuple(headers), rows, frozenset(range(1, len(headers))))
 
-    def to_csv(self) -> str:
-        """A line for each period, in full precision."""
-        return csv_text(*self._table())
-
     def alarm_grid(self) -> Grid:
         """The alerts as a table."""
         rows = tuple(
             (
-                "before merged batches" if a.start is None else shown(a.start, self.zone),
-                "still on" if a.end is None else shown(a.end, self.zone),
+                self._both(a.start, a.start_batch) or "before merged batches",
+                self._ended(a),
                 str(a.group),
                 format_value(a.label),
                 whole(a.times),
@@ -213,46 +142,125 @@ class History(Drawable):
         )
         return Grid(("raised", "ended", "group", "label", "times"), rows, frozenset({4}))
 
+    def _ended(self, alarm: Alarm) -> str:
+        if alarm.ended is None:
+            return "still on"
+        when = self._both(alarm.end, alarm.end_batch)
+        return f"{when}, acknowledged" if alarm.ended == "acknowledgement" else when
+
+    def _both(self, at: datetime.datetime | None, batch: datetime.datetime | None) -> str:
+        """When something happened, and the time of the batch that did it if that came late."""
+        if at is None:
+            return ""
+        late = batch is not None and batch != at
+        told = f" by the late batch of {shown(batch, self.zone)}" if batch and late else ""
+        return f"{shown(at, self.zone)}{told}"
+
     def event_grid(self) -> Grid:
-        """Late, corrected, withdrawn and merged batches, and changes of columns and values."""
+        """Late, corrected, withdrawn and merged batches, acknowledgements, and changes of columns."""
         rows = tuple((shown(e.noted, self.zone), e.kind, e.text) for e in self.events)
         return Grid(("noted", "what", "about"), rows)
 
+    # -------------------------------------------------------------------------- text
+
+    def text(self, top: int | None = None) -> str:
+        """The heading, the sentences, the last periods and the findings as text."""
+        parts = [f"{above}\n\n{grid.text()}{below}" for above, grid, below in self._tables(top)]
+        return "\n\n".join(["\n".join(self._said()), *parts])
+
+    def markdown(self, top: int | None = None) -> str:
+        """The heading, the sentences, the last periods and the findings as Markdown."""
+        said = "\n".join(f"- {sentence}" for sentence in self._said())
+        tables = self._tables(top)
+        parts = [f"{above}\n\n{grid.markdown()}\n{below}" for above, grid, below in tables]
+        return "\n\n".join([said, *(part.rstrip("\n") for part in parts)])
+
+    def _tables(self, top: int | None) -> Iterator[tuple[str, Grid, str]]:
+        """The tables, each with what is written above and below it."""
+        if self.periods:
+            yield f"{self._extent(SHOWN if top is None else top)}\n{UB_TOLD}", self._last(top), ""
+        found = self.check.grid(_FINDINGS)
+        if found.rows:
+            more = len(self.check.telling) - len(found.rows)
+            title = "Alerts, changes and groups that cannot be judged:"
+            yield title, found, f"\n… and {more:,} more" if more > 0 else ""
+
+    def _last(self, top: int | None = None) -> Grid:
+        return self.grid(SHOWN if top is None else top)
+
+    def _extent(self, top: int) -> str:
+        """Which periods a table has."""
+        n = len(self.periods)
+        if top < n:
+            return f"The last {top:,} of {n:,} periods:"
+        return f"All {n:,} periods:" if n > 1 else "The only period:"
+
     def _grids(self) -> Sequence[Grid]:
-        return [self.grid(12), self.check.grid(20)]
+        return [self._last(), self.check.grid(_FINDINGS)]
+
+    # -------------------------------------------------------------------------- data
+
+    def to_csv(self) -> str:
+        """A line for each period and each group and label that is drawn, in full precision."""
+        return csv_text(*self._table())
 
     def _table(self) -> FlatTable:
         names = ("start", "end", "batches", "rows", "distance", "expected_distance")
         rates = tuple(f"rate.{value}" for value in self.labels)
+        drawn: Sequence[BiasLine | None] = self.lines or [None]
         rows = (
-            (
-                *(p.start.isoformat(), p.end.isoformat(), p.batches, p.rows, plain(p.distance)),
-                *(plain(p.expected_distance), *(plain(rate) for rate in p.rates)),
-            )
-            for p in self.periods
+            (*self._period(period), *_bias(line, i))
+            for line in drawn
+            for i, period in enumerate(self.periods)
         )
-        return (*names, *rates), rows
+        return (*names, *rates, *_OF_LINE), rows
+
+    def _period(self, p: Period) -> tuple[Any, ...]:
+        times = iso(p.start, self.zone), iso(p.end, self.zone)
+        mix = plain(p.distance), plain(p.expected_distance)
+        return (*times, p.batches, p.rows, *mix, *(plain(rate) for rate in p.rates))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, as written to JSON."""
+        zone = self.zone
         return {
             "schema": SCHEMA,
             "check": self.check.to_dict(),
             "label": self.label,
             "labels": [plain(v) for v in self.labels],
             "window": self.window,
-            "periods": [p.to_dict() for p in self.periods],
+            "periods": [p.to_dict(zone) for p in self.periods],
             "lines": [line.to_dict() for line in self.lines],
             "sizes": [
                 {"pattern": str(group), "shares": [plain(s) for s in shares]}
                 for group, shares in self.sizes
             ],
-            "alarms": [alarm.to_dict() for alarm in self.alarms],
-            "events": [event.to_dict() for event in self.events],
+            "alarms": [alarm.to_dict(zone) for alarm in self.alarms],
+            "acknowledgements": [each.to_dict(zone) for each in self.acknowledgements],
+            "events": [{**e.to_dict(), "noted": iso(e.noted, zone)} for e in self.events],
             "sentences": list(self.sentences),
             "version": self.version,
             "time": self.time,
         }
+
+
+_ENDINGS = {
+    "evidence": "ended, as the evidence fell",
+    "acknowledgement": "lasted until acknowledged",
+}
+_OF_LINE = (
+    *("group", "label", "n_group", "n_cell", "ub", "window_ub", "ub_low", "ub_high", "log10_e"),
+    "alert",
+)
+
+
+def _bias(line: BiasLine | None, i: int) -> tuple[Any, ...]:
+    """What a table has of the bias of a group in a period; nothing if no group can be compared."""
+    if line is None:
+        return (None,) * len(_OF_LINE)
+    numbers = (line.ub, line.window_ub, line.low, line.high, line.log10_e)
+    of_group = (str(line.group), str(line.label), line.rows[i], line.cases[i])
+    return (*of_group, *(plain(each[i]) for each in numbers), line.alert[i])
 
 
 # ---------------------------------------------------------------------------- computing
@@ -263,227 +271,84 @@ def make_history(
     *,
     store: str,
     zone: datetime.tzinfo,
-    group: Group | None = None,
-    label: Value | None = None,
+    asked: Group | str | None = None,
 ) -> History:
-    """Make the history of a stream; ``group`` and ``label`` are drawn, by default the worst are."""
+    """Make the history of a stream; the group and label that are asked for are drawn."""
+    group, label = (None, None) if asked is None else _named(asked, tested.groups.counts)
     checked = check_series(tested, store=store, zone=zone)
-    series, groups = tested.series, tested.groups
-    of_period, starts = _periods(series.starts, zone)
+    stretches, acknowledged = find_stretches(tested)
+    alarms = find_alarms(tested, stretches)
+    groups = tested.groups
+    of_period, starts = periods_of(tested.series.starts, zone)
     count = len(starts)
-    window = max(3, round(count / 12))
-    cases = _summed(groups.cases, of_period, count)
-    labels = _summed(groups.labels[None], of_period, count)[0]
+    cases = summed(groups.cases, of_period, count)
+    labels = summed(groups.labels[None], of_period, count)[0]
+    table = Table(of_period, cases, labels, window=max(3, round(count / 12)))
+    chosen = _chosen(tested, checked, alarms, group, label)
+    if asked is not None and count and not chosen:
+        raise InputError(
+            f"{checked.name} has no group {asked} that can be compared with others: it never had rows, has "
+            "fewer than `min_count`, or has more attributes than `max_order`."
+        )
     return History(
         check=checked,
         label=groups.counts.label.name,
         labels=groups.counts.label.values,
-        periods=_described(tested, of_period, starts, labels),
-        window=window,
-        lines=tuple(
-            _line(tested, pair, of_period, cases, labels, window)
-            for pair in _chosen(tested, checked, group, label)
-        ),
-        sizes=_sizes(tested, cases, labels),
-        alarms=_alarms(tested),
-        events=series.events,
+        periods=described(tested, of_period, starts, labels),
+        window=table.window,
+        lines=tuple(line_of(tested, stretches, pair, table) for pair in chosen),
+        sizes=shares_of_groups(tested, cases, labels),
+        alarms=alarms,
+        acknowledgements=tuple(acknowledged),
+        events=tested.series.events,
+        group=group,
+        only_label=label,
     )
 
 
-def _periods(
-    starts: NDArray[np.int64], zone: datetime.tzinfo
-) -> tuple[NDArray[np.int64], list[int]]:
-    """The period of each batch, and when each begins: a batch each, or an hour, a day, and so on."""
-    distinct, number = np.unique(starts, return_inverse=True)
-    units = ("hour", "day", "week", "month")
-    for unit in units:
-        if len(distinct) <= _PERIODS:
-            break
-        days = (distinct[-1] - distinct[0]) / 86_400e6
-        if days * {"hour": 24, "day": 1, "week": 1 / 7, "month": 1 / 31}[unit] > 2 * _PERIODS:
-            continue
-        floors = [to_number(floor(from_number(int(s)), unit, zone)) for s in distinct]
-        fewer, place = np.unique(floors, return_inverse=True)
-        if len(fewer) <= 2 * _PERIODS:
-            return place[number], fewer.tolist()
-    if len(distinct) > _PERIODS:  # decades of batches, or many an hour
-        parts = np.linspace(0, len(distinct), _PERIODS + 1).astype(int)[:-1]
-        place = np.searchsorted(parts, np.arange(len(distinct)), side="right") - 1
-        return place[number], distinct[parts].tolist()
-    return number, distinct.tolist()
-
-
-def _summed(
-    cases: NDArray[np.int64], of_period: NDArray[np.int64], count: int
-) -> NDArray[np.int64]:
-    """Sum the batches of each period; the second axis are batches."""
-    order = np.argsort(of_period, kind="stable")
-    firsts = np.searchsorted(of_period[order], np.arange(count))
-    if not count:
-        return cases
-    return np.asarray(np.add.reduceat(cases[:, order], firsts, axis=1))
-
-
-def _described(
-    tested: Examination,
-    of_period: NDArray[np.int64],
-    starts: Sequence[int],
-    labels: NDArray[np.int64],
-) -> tuple[Period, ...]:
-    series = tested.series
-    mixes = _summed(series.rows, of_period, len(starts))
-    distance, expected = _distances(mixes)
-    batches = np.zeros(len(starts), np.int64)
-    np.add.at(batches, of_period, [batch.merged for batch in series.batches])
-    ends = np.zeros(len(starts), np.int64)
-    np.maximum.at(ends, of_period, series.starts)
-    sizes = labels.sum(axis=1)
-    rates = _ratio(labels, sizes[:, None])
-    return tuple(
-        Period(
-            start=from_number(int(starts[i])),
-            end=from_number(int(ends[i])),
-            batches=int(batches[i]),
-            rows=int(sizes[i]),
-            rates=tuple(rates[i].tolist()),
-            distance=float(distance[i]),
-            expected_distance=float(expected[i]),
+def _named(group: Group | str, counts: Counts) -> tuple[Group | None, Value | None]:
+    """The group and the label that a pattern names; either may be left out."""
+    wanted = dict(group) if isinstance(group, Group) else parse_pattern(group)
+    if not wanted:
+        names = " or ".join(axis.name for axis in counts.sensitive)
+        raise InputError(
+            f"the group of all rows has nothing to be compared with; name a value of {names}."
         )
-        for i in range(len(starts))
-    )
-
-
-def _distances(mixes: NDArray[np.int64]) -> tuple[Floats, Floats]:
-    """How far the mix of cells of each period is from that of all others, and would be by chance.
-
-    The distance is half the sum of the absolute differences of shares.
-    """
-    sizes = mixes.sum(axis=0)
-    others = mixes.sum(axis=1, keepdims=True) - mixes
-    rest = others.sum(axis=0)
-    share, usual = _ratio(mixes, sizes), _ratio(others, rest)
-    distance = 0.5 * np.abs(share - usual).sum(axis=0)
-    spread = usual * (1 - usual) * (_ratio(1, sizes) + _ratio(1, rest))
-    expected = 0.5 * np.sqrt(2 / math.pi * spread).sum(axis=0)
-    return distance, expected
-
-
-def _ratio(top: Any, bottom: Any) -> Floats:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(np.true_divide(top, bottom))
+    # A star would be any value, and a group of any value is the group without the attribute.
+    named: dict[str, Value] = {name: "*" if v is ANY else v for name, v in wanted.items()}
+    for name, value in named.items():
+        counts.axis(name).code(value)
+    label = named.pop(counts.label.name, None)
+    return Group(named) if named else None, label
 
 
 def _chosen(
-    tested: Examination, checked: StreamCheck, group: Group | None, label: Value | None
+    tested: Examination,
+    checked: StreamCheck,
+    alarms: Sequence[Alarm],
+    group: Group | None,
+    label: Value | None,
 ) -> list[int]:
     """The pairs to draw: those that are named, or those with alerts and the most evidence."""
     pairs = tested.watch.comparisons.pairs
     known: dict[tuple[Group, Value], int] = {}
     for i, pair in enumerate(pairs):
         known.setdefault(named(tested.groups, pair), i)
+    # Alerts of now come before those of earlier times, and these before groups without any.
+    ranked = [(f.group, f.label) for f in checked.findings if f.kind == "outside"]
+    latest = sorted(alarms, key=lambda a: (a.end is None, a.end), reverse=True)
+    ranked += [(alarm.group, alarm.label) for alarm in latest]
+    ranked += [(f.group, f.label) for f in checked.findings]
+    ranked += known if group is not None else []
     found = [
-        known[f.group, f.label]
-        for f in checked.findings
-        if (group is None or f.group == group) and (label is None or f.label == label)
+        known[each]
+        for each in dict.fromkeys(ranked)
+        if group in (None, each[0]) and label in (None, each[1])
     ]
-    if group is None and len(tested.groups.counts.label) == 2:
+    if group is None and label is None and len(tested.groups.counts.label) == 2:
         # Of two labels the second mirrors the first, so each group is drawn once.
-        seen: set[int] = set()
-        found = [i for i in found if not (pairs[i].line in seen or seen.add(pairs[i].line))]  # type: ignore[func-returns-value]
-    return list(dict.fromkeys(found))[:_LINES]
-
-
-def _line(
-    tested: Examination,
-    pair: int,
-    of_period: NDArray[np.int64],
-    cases: NDArray[np.int64],
-    labels: NDArray[np.int64],
-    window: int,
-) -> BiasLine:
-    each = tested.watch.comparisons.pairs[pair]
-    group, label = named(tested.groups, each)
-    x = cases[each.line, :, each.label]
-    m = cases[each.line].sum(axis=1)
-    y, n = labels[:, each.label], labels.sum(axis=1)
-    low, high, log_e = _evidence(tested, pair, of_period, len(x))
-    rule = tested.watch.comparisons.rules[each.rule]
-    return BiasLine(
-        group=group,
-        label=label,
-        limits=_limits(rule),
-        rows=tuple(m.tolist()),
-        ub=tuple(_ub(x, m, y, n).tolist()),
-        window_ub=tuple(_ub(*(_sliding(part, window) for part in (x, m, y, n))).tolist()),
-        low=tuple(low.tolist()),
-        high=tuple(high.tolist()),
-        log10_e=tuple((log_e / math.log(10)).tolist()),
-    )
-
-
-def _limits(rule: Any) -> tuple[float, float]:
-    """The bounds of UB that a rule sets; a rule on ratios sets none."""
-    if rule.measure != "uniform_bias":
-        return -math.inf, math.inf
-    low, high = rule.bounds
-    return 1 - rule.k * (1 - low), 1 - rule.k * (1 - high)
-
-
-def _ub(x: Any, m: Any, y: Any, n: Any) -> Floats:
-    return 1 - _ratio(_ratio(x, m), _ratio(y, n))
-
-
-def _sliding(part: NDArray[np.int64], window: int) -> NDArray[np.int64]:
-    sums = np.concatenate([np.zeros(1, np.int64), np.cumsum(part)])
-    ends = np.arange(1, len(part) + 1)
-    return np.asarray(sums[ends] - sums[np.maximum(ends - window, 0)])
-
-
-def _evidence(
-    tested: Examination, pair: int, of_period: NDArray[np.int64], count: int
-) -> tuple[Floats, Floats, Floats]:
-    """The confidence sequence and the evidence after the last batch of each period."""
-    last = np.full(count, -1)
-    np.maximum.at(last, of_period, np.arange(len(of_period)))
-    last = np.maximum.accumulate(last)  # late batches count where they are taken into account
-    low, high, log_e = np.full((3, count), np.nan)
-    at = last - tested.start
-    there = at >= 0
-    log_e[there] = track(tested.watch, pair)[at[there]]
-    times, number = np.unique(at[there] + 1, return_inverse=True)
-    if len(times):
-        alone = tested.watch.comparisons.of([pair]).against_rest()
-        samples = alone.samples(slice(tested.start, len(tested.series)))
-        found = confidence_sequence(samples, times, tested.watched.alpha)
-        low[there], high[there] = found.low[number], found.high[number]
-    return low, high, log_e
-
-
-def _sizes(
-    tested: Examination, cases: NDArray[np.int64], labels: NDArray[np.int64]
-) -> tuple[tuple[Group, tuple[float, ...]], ...]:
-    """The shares of the groups of one attribute, the largest first."""
-    groups = tested.groups
-    lines = np.flatnonzero(groups.orders == 1)
-    totals = groups.rows[lines].sum(axis=1)
-    largest = lines[np.argsort(-totals, kind="stable")][:12]
-    shares = _ratio(cases[largest].sum(axis=2), labels.sum(axis=1))
-    return tuple(
-        (group_of(groups.counts, groups.codes[line]), tuple(share.tolist()))
-        for line, share in zip(largest.tolist(), shares, strict=True)
-    )
-
-
-def _alarms(tested: Examination) -> tuple[Alarm, ...]:
-    found: dict[int, Alarm] = {}
-    for episode in tested.watch.episodes:
-        start, end = (
-            None if at is None or at < 0 else tested.series.batches[at].starts
-            for at in (episode.start, episode.end)
-        )
-        before = found.get(episode.pair)
-        if before is None:
-            group, label = named(tested.groups, tested.watch.comparisons.pairs[episode.pair])
-            before = Alarm(group, label, start, end, 0)
-        found[episode.pair] = replace(before, end=end, times=before.times + 1)
-    return tuple(found.values())
+        of_line: dict[int, int] = {}
+        for i in found:
+            of_line.setdefault(pairs[i].line, i)
+        found = list(of_line.values())
+    return found[:_LINES]

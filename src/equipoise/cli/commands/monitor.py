@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -167,10 +168,18 @@ def check(
 
 
 def _text(result: StreamCheck, top: int) -> str:
+    from equipoise.monitoring.check import UB_TOLD
+
     grid = result.grid(top)
     more = sum(f.kind != "inside" or f.changed for f in result.findings) - len(grid.rows)
     table = [grid.text() + (f"\n… and {more:,} more" if more > 0 else "")] if grid.rows else []
-    return "\n\n".join(["\n".join([result.heading, *result.sentences]), *table])
+    near = None if result.alerts else result.nearest()
+    if near is not None and near.rows and top:
+        first = math.ceil(len(result.findings) / result.watched.alpha)
+        title = f"The most evidence so far; the first alert takes an e-value of {first:,}:"
+        table.append(f"{title}\n\n{near.text()}")
+    said = [UB_TOLD] * bool(table)
+    return "\n\n".join(["\n".join([result.heading, *result.sentences]), *table, *said])
 
 
 @command.command(
@@ -186,19 +195,27 @@ Examples:
     "--group",
     metavar="PATTERN",
     group="Which groups",
-    help="Group whose bias is drawn, such as 'sex=Female' or 'sex=Female, approved=yes'. By default "
-    "those with alerts and the most evidence.",
+    help="Group whose bias is drawn, such as 'sex=Female' or 'sex=Female, approved=yes'; a label alone, "
+    "'approved=yes', draws those with alerts and the most evidence for it. By default those for any label.",
 )
+@options.top("periods", "12 in text, 50 in HTML")
 @options.quiet
 @output_options("text", "json", "csv", "markdown", "html", *PICTURES)
 @click.pass_obj
-def show(config: dict[str, Any], /, output: Output, name: str, **given: Any) -> int:
+def show(
+    config: dict[str, Any], /, output: Output, name: str, top: int | None, **given: Any
+) -> int:
     """Show the history of a stream: biases, evidence, alerts, group sizes and label rates."""
     given.pop("quiet")
     monitor = _open(given.pop("store"))
     history = monitor.history(name, **_with_rules(given, config))
     return output.show(
-        history, said=history.sentences[:1], page={"source": name}, csv=history.to_csv
+        history,
+        said=history.sentences[:1],
+        page={"top": 50 if top is None else top},
+        csv=history.to_csv,
+        markdown=lambda: history.markdown(top),
+        text=lambda: history.text(top),
     )
 
 

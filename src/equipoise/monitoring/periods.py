@@ -1,0 +1,146 @@
+"""The history of a stream in periods: its rows, its label rates, and how its mix differs."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from equipoise.lattice import Group
+from equipoise.measures.measurement import group_of
+from equipoise.monitoring.examination import Examination
+from equipoise.monitoring.moments import floor, from_number, iso, to_number
+from equipoise.values import plain
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from equipoise.monitoring.evidence.samples import Floats
+
+_PERIODS = 150
+"""Maximum number of periods that are drawn."""
+
+
+@dataclass(frozen=True)
+class Period:
+    """Some time of the history, mostly one batch or one day."""
+
+    start: datetime.datetime
+    end: datetime.datetime
+    """Start of the last batch in it."""
+    batches: int
+    rows: int
+    rates: tuple[float, ...]
+    """The rate of each label."""
+    distance: float
+    """Share of rows that would have to be of other cells to have the mix of all other periods."""
+    expected_distance: float
+    """The distance that chance alone gives to that many rows."""
+
+    def to_dict(self, zone: datetime.tzinfo = datetime.UTC) -> dict[str, Any]:
+        """Plain data, for JSON, with times in a zone."""
+        told = {k: plain(v) for k, v in vars(self).items()}
+        times = {"start": iso(self.start, zone), "end": iso(self.end, zone)}
+        return {**told, **times, "rates": [plain(rate) for rate in self.rates]}
+
+
+def periods_of(
+    starts: NDArray[np.int64], zone: datetime.tzinfo
+) -> tuple[NDArray[np.int64], list[int]]:
+    """The period of each batch, and when each begins: a batch each, or an hour, a day, and so on."""
+    distinct, number = np.unique(starts, return_inverse=True)
+    units = ("hour", "day", "week", "month")
+    for unit in units:
+        if len(distinct) <= _PERIODS:
+            break
+        days = (distinct[-1] - distinct[0]) / 86_400e6
+        if days * {"hour": 24, "day": 1, "week": 1 / 7, "month": 1 / 31}[unit] > 2 * _PERIODS:
+            continue
+        floors = [to_number(floor(from_number(int(s)), unit, zone)) for s in distinct]
+        fewer, place = np.unique(floors, return_inverse=True)
+        if len(fewer) <= 2 * _PERIODS:
+            return place[number], fewer.tolist()
+    if len(distinct) > _PERIODS:  # decades of batches, or many an hour
+        parts = np.linspace(0, len(distinct), _PERIODS + 1).astype(int)[:-1]
+        place = np.searchsorted(parts, np.arange(len(distinct)), side="right") - 1
+        return place[number], distinct[parts].tolist()
+    return number, distinct.tolist()
+
+
+def summed(cases: NDArray[np.int64], of_period: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+    """Sum the batches of each period; the second axis are batches."""
+    order = np.argsort(of_period, kind="stable")
+    firsts = np.searchsorted(of_period[order], np.arange(count))
+    if not count:
+        return cases
+    return np.asarray(np.add.reduceat(cases[:, order], firsts, axis=1))
+
+
+def described(
+    tested: Examination,
+    of_period: NDArray[np.int64],
+    starts: Sequence[int],
+    labels: NDArray[np.int64],
+) -> tuple[Period, ...]:
+    """Describe all periods; ``labels`` are the rows with each label in each of them."""
+    series = tested.series
+    mixes = summed(series.rows, of_period, len(starts))
+    distance, expected = _distances(mixes)
+    batches = np.zeros(len(starts), np.int64)
+    np.add.at(batches, of_period, [batch.merged for batch in series.batches])
+    ends = np.zeros(len(starts), np.int64)
+    np.maximum.at(ends, of_period, series.starts)
+    sizes = labels.sum(axis=1)
+    rates = ratio(labels, sizes[:, None])
+    return tuple(
+        Period(
+            start=from_number(int(starts[i])),
+            end=from_number(int(ends[i])),
+            batches=int(batches[i]),
+            rows=int(sizes[i]),
+            rates=tuple(rates[i].tolist()),
+            distance=float(distance[i]),
+            expected_distance=float(expected[i]),
+        )
+        for i in range(len(starts))
+    )
+
+
+def _distances(mixes: NDArray[np.int64]) -> tuple[Floats, Floats]:
+    """How far the mix of cells of each period is from that of all others, and would be by chance.
+
+    The distance is half the sum of the absolute differences of shares.
+    """
+    sizes = mixes.sum(axis=0)
+    others = mixes.sum(axis=1, keepdims=True) - mixes
+    rest = others.sum(axis=0)
+    share, usual = ratio(mixes, sizes), ratio(others, rest)
+    distance = 0.5 * np.abs(share - usual).sum(axis=0)
+    spread = usual * (1 - usual) * (ratio(1, sizes) + ratio(1, rest))
+    expected = 0.5 * np.sqrt(2 / math.pi * spread).sum(axis=0)
+    return distance, expected
+
+
+def ratio(top: Any, bottom: Any) -> Floats:
+    """A ratio; nan where nothing is divided by nothing."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.true_divide(top, bottom))
+
+
+def shares_of_groups(
+    tested: Examination, cases: NDArray[np.int64], labels: NDArray[np.int64]
+) -> tuple[tuple[Group, tuple[float, ...]], ...]:
+    """The shares of the groups of one attribute in each period, the largest first."""
+    groups = tested.groups
+    lines = np.flatnonzero(groups.orders == 1)
+    totals = groups.rows[lines].sum(axis=1)
+    largest = lines[np.argsort(-totals, kind="stable")][:12]
+    shares = ratio(cases[largest].sum(axis=2), labels.sum(axis=1))
+    return tuple(
+        (group_of(groups.counts, groups.codes[line]), tuple(share.tolist()))
+        for line, share in zip(largest.tolist(), shares, strict=True)
+    )
