@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
+import csv
 import datetime
+import html
+import io
 import json
+import re
 
 import pytest
 
 import equipoise as eq
+from equipoise.monitoring.check import UB_TOLD
+from equipoise.reports.history.data import biases, evidence, population
+from equipoise.reports.history.page import plot
 from equipoise.reports.pages import write_page
-from streams import START, biased, counts, fill, quiet
+from streams import START, biased, counts, day, fill, quiet
+
+DAY = datetime.timedelta(days=1)
 
 
 @pytest.fixture
 def monitor(tmp_path):
     with eq.Monitor(tmp_path / "bias.sqlite") as opened:
         yield opened
+
+
+def written(history, folder):
+    write_page(history, folder / "h.html")
+    return (folder / "h.html").read_text(encoding="utf-8")
 
 
 def test_every_period_has_its_own_numbers(monitor):
@@ -86,21 +100,23 @@ def test_a_history_is_plain_data_and_a_page(monitor, tmp_path):
     history = monitor.history("hires")
     data = json.loads(history.to_json())
     assert len(data["periods"]) == 30
-    assert history.to_arrow().num_rows == 30
-    assert history.to_csv().count("\n") == 31
+    assert history.to_arrow().num_rows == 30 * len(history.lines)
     write_page(history, tmp_path / "h.html", source="hires")
     page = (tmp_path / "h.html").read_text(encoding="utf-8")
     assert nasty not in page
     assert "Biases over time" in page
-    assert page.count("<svg") == 3
+    assert page.count("<svg") == 6  # each chart also for a narrow screen
     assert "://" not in page.replace("http://www.w3.org", "")
 
 
 @pytest.mark.parametrize("days", [1, 2])
-def test_a_short_history_has_a_page_too(monitor, tmp_path, days):
+def test_a_single_period_is_numbers_and_two_are_charts(monitor, tmp_path, days):
     fill(monitor, quiet(days))
-    write_page(monitor.history("hires"), tmp_path / "h.html")
-    assert "<svg" in (tmp_path / "h.html").read_text(encoding="utf-8")
+    history = monitor.history("hires")
+    page = written(history, tmp_path)
+    assert ("<svg" in page) == (days > 1)
+    assert ("There is one period so far" in page) == (days == 1)
+    assert len(plot(history)) == (1 if days == 1 else 3)  # a picture of dots
 
 
 def test_a_history_without_batches_has_a_page_without_charts(monitor, tmp_path):
@@ -120,3 +136,212 @@ def test_times_are_shown_in_a_zone(monitor):
         "2025-12-31 19:00-05:00"
         in monitor.history("hires", timezone="America/New_York").grid().rows[0][0]
     )
+
+
+# --- groups and labels that are named -----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("group", "said"),
+    [
+        ("sex=*", "'sex' has no value '*'; it has: w, m"),
+        ("sex=x", "'sex' has no value x"),
+        ("hired=maybe", "'hired' has no value maybe"),
+        ("*", "the group of all rows has nothing to be compared with; name a value of sex"),
+        (eq.Group(), "the group of all rows"),
+    ],
+)
+def test_a_group_that_is_not_there_is_an_error(monitor, group, said):
+    fill(monitor, quiet(3))
+    with pytest.raises(eq.EquipoiseError) as refused:
+        monitor.history("hires", group=group)
+    assert said in str(refused.value)
+
+
+def test_a_star_may_be_a_value(monitor):
+    cells = {("*", "yes"): 30, ("*", "no"): 70, ("m", "yes"): 50, ("m", "no"): 50}
+    fill(monitor, [counts(cells)] * 3)
+    (line, _) = monitor.history("hires", group="sex=*").lines
+    assert str(line.group) == "sex='*'"
+    assert line.ub[0] == pytest.approx(1 - 0.3 / 0.4)
+
+
+def test_a_group_that_cannot_be_compared_is_an_error(monitor):
+    fill(monitor, quiet(3))
+    with pytest.raises(eq.EquipoiseError, match="hires has no group sex=w that can be compared"):
+        monitor.history("hires", group="sex=w", min_count=1000)
+
+
+def test_a_label_alone_draws_the_groups_with_the_most_evidence_for_it(monitor):
+    fill(monitor, biased(30))
+    for label in ("yes", "no"):
+        history = monitor.history("hires", group=f"hired={label}")
+        found = [f for f in history.check.findings if f.label == label]
+        assert [(line.group, line.label) for line in history.lines] == [
+            (f.group, label) for f in found
+        ]
+        assert len(found) == 2
+
+
+def test_frames_and_csv_have_a_line_for_each_period_and_drawn_group(monitor):
+    fill(monitor, quiet(10) + biased(20))
+    history = monitor.history("hires", group="sex=w")
+    frame = history.to_arrow().to_pylist()
+    assert len(frame) == 60
+    for line in history.lines:
+        own = [row for row in frame if row["label"] == line.label]
+        assert {row["group"] for row in own} == {"sex=w"}
+        assert [row["ub"] for row in own] == pytest.approx(line.ub)
+        assert [row["n_cell"] for row in own] == list(line.cases)
+        assert [row["n_group"] for row in own] == list(line.rows)
+        assert [row["log10_e"] for row in own] == pytest.approx(line.log10_e)
+        assert [row["alert"] for row in own] == list(line.alert)
+        assert own[-1]["alert"]
+        assert not own[0]["alert"]
+        assert [row["rows"] for row in own] == [p.rows for p in history.periods]
+    table = list(csv.DictReader(io.StringIO(history.to_csv())))
+    assert list(table[0]) == history.to_arrow().column_names
+    assert [row["label"] for row in table] == [row["label"] for row in frame]
+    assert float(table[0]["ub"]) == frame[0]["ub"]
+
+
+def test_periods_without_a_group_to_draw_are_still_in_the_table(monitor):
+    fill(monitor, quiet(4))
+    frame = monitor.history("hires", min_count=10_000).to_arrow().to_pylist()
+    assert [row["rows"] for row in frame] == [100] * 4
+    assert [row["ub"] for row in frame] == [None] * 4
+
+
+# --- times --------------------------------------------------------------------------------------
+
+
+def test_times_in_files_are_those_of_the_zone(monitor):
+    fill(monitor, quiet(5) + biased(30))
+    fill(monitor, quiet(1, seed=9), start=START - DAY)
+    monitor.acknowledge("hires")
+    here, there = monitor.history("hires"), monitor.history("hires", timezone="Asia/Kolkata")
+    told, again = here.to_dict(), there.to_dict()
+    assert told["periods"][0]["start"] == "2025-12-31T00:00:00+00:00"
+    assert again["periods"][0]["start"] == "2025-12-31T05:30:00+05:30"
+    pairs = list(zip(times_in(told), times_in(again), strict=True))
+    assert len(pairs) > 80
+    for one, other in pairs:
+        assert one.endswith("+00:00")
+        assert other.endswith("+05:30")
+        assert moment(one) == moment(other)
+    assert there.to_csv().splitlines()[1].startswith("2025-12-31T05:30:00+05:30,")
+    listed = monitor.batches("hires", timezone="Asia/Kolkata")
+    for at in (listed.to_dict()["batches"][0]["at"], listed.to_arrow().to_pylist()[0]["at"]):
+        assert at == "2026-01-01T05:30:00+05:30"
+    streams = monitor.streams(timezone="Asia/Kolkata").to_dict()["streams"]
+    assert streams[0]["first"] == "2025-12-31T05:30:00+05:30"
+
+
+moment = datetime.datetime.fromisoformat
+
+
+def times_in(data):
+    """All times in plain data but that at which it was made."""
+    if isinstance(data, dict):
+        for name, value in data.items():
+            if name != "time":
+                yield from times_in(value)
+    elif isinstance(data, list):
+        for value in data:
+            yield from times_in(value)
+    elif isinstance(data, str) and re.fullmatch(r"\d{4}-\d\d-\d\dT[\d:.]+[+-]\d\d:\d\d", data):
+        yield data
+
+
+def test_late_batches_raise_alerts_when_they_arrive(monitor):
+    fill(monitor, quiet(60, seed=3))
+    early = START + datetime.timedelta(hours=5)
+    fill(monitor, [day(10, 90)] * 3, start=early, step=datetime.timedelta(hours=1))
+    history = monitor.history("hires", group="sex=w, hired=yes")
+    (line,) = history.lines
+    last = START + 59 * DAY
+    (alarm,) = [a for a in history.alarms if (a.group, a.label) == (line.group, line.label)]
+    assert alarm.start == last
+    assert START < alarm.start_batch < START + DAY
+    assert line.alert == (*[False] * 62, True)
+    assert max(line.log10_e[:-1]) < 1 < line.log10_e[-1]
+    assert line.log10_e[-1] == pytest.approx(history.check.alerts[1].log10_e, abs=1e-9)
+    raised = history.alarm_grid().rows[0][0]
+    assert raised == "2026-03-01 by the late batch of 2026-01-01 06:00"
+    (bar,) = biases(history)
+    assert [each["t"] for each in bar["alarms"]] == [bar["span"][1]]
+    points = evidence(history)["points"]
+    assert [each["t"] for each in points if each["log10_e"] > 1] == [bar["span"][1]]
+
+
+def test_periods_that_would_lie_on_one_another_are_drawn_side_by_side(monitor):
+    fill(monitor, quiet(1), start=START - 200 * DAY)
+    fill(monitor, biased(20), step=datetime.timedelta(minutes=3))
+    history = monitor.history("hires")
+    drawn = population(history)
+    assert not drawn["even"]
+    assert [each["t"] for each in drawn["distances"]] == list(range(21))
+    first = biases(history)[0]
+    assert 0 < first["alarms"][0]["t"] < 20
+    assert drawn["ticks"][0] == {"at": 0.0, "text": "2025-06-15"}
+    fill(monitor, quiet(30), name="daily")
+    assert population(monitor.history("daily"))["even"]
+
+
+# --- text and page ------------------------------------------------------------------------------
+
+
+def test_the_text_says_how_many_periods_there_are(monitor):
+    fill(monitor, quiet(40))
+    history = monitor.history("hires")
+    for text in (history.text(), history.markdown()):
+        assert "The last 12 of 40 periods:" in text
+        assert UB_TOLD in text
+        assert text.count("2026-02-") == 9 + 1  # and in the heading
+        assert "2026-01-28" not in text
+    assert "The last 2 of 40 periods:" in history.text(2)
+    assert "2026-02-07" not in history.text(2)
+    assert "All 40 periods:" in history.text(100)
+
+
+def test_a_page_holds_thousands_of_groups_folded(monitor, tmp_path):
+    cells = {
+        (f"job {i}", label): n for i in range(1000) for label, n in (("yes", i % 3), ("no", 2))
+    }
+    fill(monitor, [counts({cell: n for cell, n in cells.items() if n})] * 2)
+    history = monitor.history("hires")
+    few = len(history.check.grid().rows)
+    assert few > 520
+    page = written(history, tmp_path)
+    shown, _, rest = page.partition(f"<summary>and {few - 20:,} more</summary>")
+    findings = shown.partition('<section id="alerts">')[2]
+    assert findings.count("<tr>") == 21
+    folded = rest.partition("</details>")[0]
+    assert folded.count("<tr>") == 501
+    assert f"… and {few - 520:,} more rows." in folded
+
+
+def test_a_page_tells_where_a_stream_is_kept_and_what_ub_is(monitor, tmp_path):
+    fill(monitor, biased(20))
+    history = monitor.history("hires")
+    write_page(history, tmp_path / "h.html", source="hires")
+    page = (tmp_path / "h.html").read_text(encoding="utf-8")
+    assert f'<p class="source">{history.check.store}, 2026-01-01 to 2026-01-20</p>' in page
+    assert html.escape(UB_TOLD) in page
+    assert "The limit is |uniform_bias| ≤ 0.1." in page
+    # The name of a group has room, and dates are not broken.
+    first = page.partition('<section id="alerts">')[2]
+    assert re.findall(r"<th[^>]*>([^<]*)</th>", first)[:3] == ["group", "label", "state"]
+    assert '<td class="text whole">2026-01-01</td>' in first
+
+
+def test_a_quiet_page_shows_the_groups_with_the_most_evidence(monitor, tmp_path):
+    fill(monitor, quiet(20))
+    history = monitor.history("hires")
+    page = written(history, tmp_path)
+    assert "There are none. These groups have the most evidence" in page
+    near = history.check.nearest(3)
+    inside = [f for f in history.check.findings if f.kind == "inside"]
+    assert [row[1] for row in near.rows] == [str(f.group) for f in inside[:3]]
+    best = max(f.log10_e for f in history.check.findings)
+    assert inside[0].log10_e == best

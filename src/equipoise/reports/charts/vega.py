@@ -102,10 +102,15 @@ class CaptionedChart:
     caption: str
     draw: Callable[[Mapping[str, Any]], Spec]
     data: Mapping[str, Any]
+    narrow: Mapping[str, Any] | None = None
+    """What is drawn on the screen of a phone, if that is not the same."""
 
     def html(self) -> str:
         """The chart under its caption, for a page."""
         picture = to_html_fragment(self.draw(self.data))
+        if self.narrow is not None:
+            small = to_html_fragment(self.draw(self.narrow))
+            picture = f'<div class="broad">{picture}</div><div class="narrow">{small}</div>'
         return f"<figure><figcaption>{escape(self.caption)}</figcaption>{picture}</figure>"
 
 

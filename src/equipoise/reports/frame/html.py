@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import string
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from importlib import resources
@@ -14,6 +14,10 @@ from equipoise.errors import MissingDependency
 from equipoise.plain import Grid
 from equipoise.reports.charts.vega import CaptionedChart
 
+_FIRST, _MOST = 20, 500
+"""Numbers of rows of a long table that are shown, and that can be unfolded."""
+_WRAPPED = 16
+"""Number of letters from which a text gets room beside columns that are not broken."""
 _LONGEST = 28
 """Maximum number of letters of a word in a table before it may be broken."""
 
@@ -107,6 +111,11 @@ def paragraph(text: str) -> str:
     return f"<p>{escape(text)}</p>"
 
 
+def note(text: str) -> str:
+    """A line of text about the table above it."""
+    return f'<p class="after">{escape(text)}</p>'
+
+
 def bullets(sentences: Sequence[str]) -> str:
     """Sentences as a list; parameters that they name in backquotes are set as code.
 
@@ -136,8 +145,28 @@ def more(n: int, noun: str = "rows") -> str:
     return f"… and {n:,} more {noun}." if n else ""
 
 
-def html_table(table: Grid | Mapping[str, Any], after: str = "") -> str:
-    """A table, and a line of text after it.
+def first_rows(table: Grid, *, whole: Collection[str] = ()) -> str:
+    """The first rows of a table; as many as a page can hold of the others can be unfolded.
+
+    >>> page = first_rows(Grid(("n",), tuple((str(i),) for i in range(3442))))
+    >>> "<summary>and 3,422 more</summary>" in page, "… and 2,922 more rows." in page
+    (True, True)
+    """
+
+    def part(rows: Sequence[tuple[str, ...]], after: str = "") -> str:
+        return html_table(Grid(table.headers, tuple(rows), table.numbers), after, whole=whole)
+
+    rest = table.rows[_FIRST:]
+    shown = part(table.rows[:_FIRST])
+    if not rest:
+        return shown
+    return shown + folded(f"and {len(rest):,} more", part(rest[:_MOST], more(len(rest[_MOST:]))))
+
+
+def html_table(
+    table: Grid | Mapping[str, Any], after: str = "", *, whole: Collection[str] = ()
+) -> str:
+    """A table, and a line of text after it; columns named in ``whole`` have lines without breaks.
 
     The plain data of a grid may also have ``marked``, the number of a column to colour, and
     ``sides``, the class of each row in it.
@@ -145,6 +174,8 @@ def html_table(table: Grid | Mapping[str, Any], after: str = "") -> str:
     if isinstance(table, Grid):
         table = table.to_dict()
     kinds = ["number" if i in table["numbers"] else "text" for i in range(len(table["headers"]))]
+    if whole:  # beside such columns, texts would have little room
+        kinds = [kind + _room(table, i, whole) for i, kind in enumerate(kinds)]
     head = "".join(
         f'<th scope="col" class="{kind}">{escape(header)}</th>'
         for header, kind in zip(table["headers"], kinds, strict=True)
@@ -162,8 +193,14 @@ def html_table(table: Grid | Mapping[str, Any], after: str = "") -> str:
         wide = f'<th colspan="{len(kinds)}" class="line">{escape(text)}</th>'
         body.insert(place, f"<tr>{wide}</tr>")
     rows = f"<thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody>"
-    note = f'<p class="after">{escape(after)}</p>' if after else ""
-    return f'<div class="wide"><table>{rows}</table></div>{note}'
+    return f'<div class="wide"><table>{rows}</table></div>{note(after) if after else ""}'
+
+
+def _room(table: Mapping[str, Any], column: int, whole: Collection[str]) -> str:
+    if table["headers"][column] in whole:
+        return " whole"
+    longest = max((len(row[column]) for row in table["rows"]), default=0)
+    return " long" if column not in table["numbers"] and longest > _WRAPPED else ""
 
 
 def breakable(text: str) -> str:

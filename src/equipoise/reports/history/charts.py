@@ -2,33 +2,42 @@
 
 from __future__ import annotations
 
+import itertools
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from equipoise.plain import wrap
 from equipoise.reports.charts.axes import signed_axis
-from equipoise.reports.charts.names import WrappedNames
+from equipoise.reports.charts.names import WrappedNames, told_apart
 from equipoise.reports.charts.vega import ABOUT, BLUE, GREY, RED, Layer, Spec, alt, finished, marks
 
-_WIDTH, _HEIGHT = 660, 150
+WIDE, NARROW = 915, 256
+"""Pixels from the first time to the last, on a page and on the screen of a phone."""
+_BESIDE = 44
+"""Pixels for the numbers of an axis, so that the charts below each other begin at the same place."""
+_HEIGHT = 150
+_LETTER, _TITLE_LETTER = 6.4, 7.2
+"""Pixels that a letter takes."""
 _COLOURS = [BLUE, RED, "#b8860b", "#4d9b6d", "#a06fc4", "#5b6472", "#d16ba5", "#3fa7b5", "#8c6d4a"]
 
 
 def bias_charts(data: Mapping[str, Any]) -> Spec:
     """Draw UB over time, a chart for each group and label; ``data["lines"]`` are their data."""
-    parts = [_bias_chart(line) for line in data["lines"]]
+    parts = [_bias_chart(line, data["width"]) for line in data["lines"]]
     return finished(alt.vconcat(*parts, spacing=18))
 
 
-def _bias_chart(line: Mapping[str, Any]) -> Any:
-    x = _time(line["span"])
-    ends = tuple(line["domain"])
+def _bias_chart(line: Mapping[str, Any], width: int) -> Any:
+    x = _time(line, width)
     scale = alt.Scale(domain=line["domain"], nice=False)
-    axis = alt.Axis(title="UB", gridColor="#8a8f9833", **signed_axis(ends, _HEIGHT))
+    ends = tuple(line["domain"])
+    axis = alt.Axis(title="UB", **_AXIS, **signed_axis(ends, _HEIGHT))
     y = alt.Y("ub:Q", scale=scale, axis=axis)
     layers: list[Layer] = [
         marks(line["band"])
         .mark_area(color=BLUE, opacity=0.16, clip=True, aria=False)
-        .encode(x=x, y=alt.Y("low:Q", scale=scale, axis=axis), y2="high:Q"),
+        .encode(x=x, y=alt.Y("low:Q", scale=scale, axis=axis), y2="high:Q", detail="piece:N"),
         marks([{"at": 0.0}]).mark_rule(color=GREY, opacity=0.7, aria=False).encode(y="at:Q"),
         marks(line["limits"])
         .mark_rule(color=GREY, strokeDash=[5, 4], aria=False)
@@ -39,95 +48,122 @@ def _bias_chart(line: Mapping[str, Any]) -> Any:
         marks(line["points"])
         .mark_point(filled=True, size=32, color=BLUE, opacity=0.55, clip=True)
         .encode(x=x, y=y, **ABOUT),
+        *_breaks(line["breaks"], x),
+        *_alarms(line["alarms"], x),
     ]
-    if line["alarms"]:
-        alarms = marks(line["alarms"])
-        layers.append(alarms.mark_rule(color=RED, strokeWidth=1.5).encode(x=x, **ABOUT))
-        words = alarms.mark_text(
-            align="left",
-            dx=5,
-            dy=-_HEIGHT // 2 + 8,
-            color=RED,
-            fontSize=12,
-            text="alert",
-            aria=False,
-        )
-        layers.append(words.encode(x=x, y=alt.value(_HEIGHT / 2)))
-    title = alt.TitleParams(line["name"], anchor="start", frame="group", fontWeight="normal")
-    return alt.layer(*layers).properties(width=_WIDTH, height=_HEIGHT, title=title)
+    # Between the name and the chart is room for the words above the lines of alerts.
+    title = _title(line["name"], width, offset=18 if line["alarms"] else 6)
+    return alt.layer(*layers).properties(width=width, height=_HEIGHT, title=title)
+
+
+def _breaks(breaks: Sequence[Mapping[str, Any]], x: Any) -> list[Layer]:
+    """A thin line where alerts were acknowledged."""
+    rules = marks(breaks).mark_rule(color=GREY, strokeWidth=1)
+    return [rules.encode(x=x, **ABOUT)] if breaks else []
+
+
+def _alarms(alarms: Sequence[Mapping[str, Any]], x: Any) -> list[Layer]:
+    """A line where an alert was raised, and a word above it that stays inside of the chart."""
+    if not alarms:
+        return []
+    rules = marks(alarms).mark_rule(color=RED, strokeWidth=1.5).encode(x=x, **ABOUT)
+    align = alt.ExprRef("datum.share < 0.1 ? 'left' : datum.share > 0.9 ? 'right' : 'center'")
+    words = marks(alarms).mark_text(align=align, color=RED, fontSize=12, aria=False)
+    return [rules, words.encode(x=x, y=alt.value(-8), text="word:N")]
 
 
 def evidence_chart(data: Mapping[str, Any]) -> Spec:
     """Draw the evidence over time; ``data`` is that of `evidence`."""
-    x = _time(data["span"])
-    y = alt.Y(
-        "log10_e:Q",
-        axis=alt.Axis(title="evidence: 10 to the power of", gridColor="#8a8f9833", tickCount=5),
-    )
+    width = data["width"]
+    x = _time(data, width)
+    title = "evidence: 10 to the power of"
+    y = alt.Y("log10_e:Q", axis=alt.Axis(title=title, tickCount=5, **_AXIS))
+    named = {"color": _colour(data["names"], width), "description": "name:N"}
     lines = (
-        marks(data["points"])
-        .mark_line(strokeWidth=2)
-        .encode(x=x, y=y, color=_colour(data["names"]), description="name:N")
+        marks(data["points"]).mark_line(strokeWidth=2).encode(x=x, y=y, detail="piece:N", **named)
     )
     rule = marks([{"at": data["threshold"]}]).mark_rule(color=GREY, strokeDash=[5, 4], aria=False)
-    chart = alt.layer(rule.encode(y="at:Q"), lines)
-    return finished(chart.properties(width=_WIDTH, height=200))
+    chart = alt.layer(rule.encode(y="at:Q"), *_breaks(data["breaks"], x), lines)
+    return finished(chart.properties(width=width, height=200))
 
 
 def population_charts(data: Mapping[str, Any]) -> Spec:
     """Draw rows, label rates, shares of groups and distances; ``data`` is that of `population`."""
-    x = _time(data["span"])
+    width = data["width"]
+    x = _time(data, width)
+    bars = marks(_bars(data, width)).mark_rect(color=GREY, opacity=0.7)
     parts = [
-        marks(data["rows"])
-        .mark_bar(
-            color=GREY, opacity=0.7, width=max(1.5, min(0.7 * _WIDTH / len(data["rows"]), 24))
-        )
-        .encode(x=x, y=_plain("rows:Q", "rows", ",d"), **ABOUT)
-        .properties(width=_WIDTH, height=90, title=_title("Rows")),
-        _shares(data["rates"], data["labels"], x, f"Rates of {data['label']}"),
-        _shares(data["sizes"], data["groups"], x, "Shares of groups"),
-        _distances(data["distances"], x),
+        bars.encode(
+            x=_time(data, width, "from"),
+            x2="to",
+            y=_plain("rows:Q", "rows", ",d"),
+            y2="zero:Q",
+            **ABOUT,
+        ).properties(width=width, height=90, title=_title("Rows", width)),
+        _shares(data, "rates", "labels", f"Rates of {data['label']}"),
+        _shares(data, "sizes", "groups", "Shares of groups"),
+        _distances(data, x),
     ]
     chart = alt.vconcat(*parts, spacing=18).resolve_scale(color="independent")
     return finished(chart)
 
 
-def _shares(items: Sequence[Mapping[str, Any]], names: Sequence[str], x: Any, title: str) -> Any:
-    lines = (
-        marks(items)
-        .mark_line(strokeWidth=1.5)
-        .encode(x=x, y=_plain("share:Q", "share", "%"), color=_colour(names), description="name:N")
-    )
-    return lines.properties(width=_WIDTH, height=_HEIGHT, title=_title(title))
+def _bars(data: Mapping[str, Any], width: int) -> list[dict[str, Any]]:
+    """The rows of each period as a bar, no wider than the time to the next one allows."""
+    low, high = _ends(data)
+    pixel = (high - low) / width
+    places = [row["t"] for row in data["rows"]]
+    gaps = [b - a for a, b in itertools.pairwise(places)]
+    found = []
+    for row, before, after in zip(data["rows"], [high, *gaps], [*gaps, high], strict=True):
+        half = max(0.6 * pixel, min(0.4 * before, 0.4 * after, 12 * pixel))
+        found.append({**row, "from": row["t"] - half, "to": row["t"] + half, "zero": 0})
+    return found
 
 
-def _distances(items: Sequence[Mapping[str, Any]], x: Any) -> Any:
+def _shares(data: Mapping[str, Any], items: str, names: str, title: str) -> Any:
+    width = data["width"]
+    x, y = _time(data, width), _plain("share:Q", "share", "%")
+    named = {"color": _colour(data[names], width), "description": "name:N"}
+    lines = marks(data[items]).mark_line(strokeWidth=1.5).encode(x=x, y=y, **named)
+    return lines.properties(width=width, height=_HEIGHT, title=_title(title, width))
+
+
+def _distances(data: Mapping[str, Any], x: Any) -> Any:
+    items, width = data["distances"], data["width"]
     y = _plain("distance:Q", "share of rows", "%")
     dots = marks(items).mark_point(filled=True, size=30, color=RED, opacity=0.8)
     chance = marks(items).mark_line(color=GREY, strokeWidth=1.5, aria=False)
     layers = [chance.encode(x=x, y=alt.Y("expected:Q")), dots.encode(x=x, y=y, **ABOUT)]
-    title = _title(
-        "Distance from the mix of all other periods (dots), and what chance gives (line)"
+    title = "Distance from the mix of all other periods (dots), and what chance gives (line)"
+    return alt.layer(*layers).properties(width=width, height=110, title=_title(title, width))
+
+
+def _title(text: str, width: int, offset: int = 6) -> Any:
+    lines = wrap(text, int(width / _TITLE_LETTER))
+    return alt.TitleParams(
+        lines, anchor="start", frame="group", fontWeight="normal", offset=offset, limit=0
     )
-    return alt.layer(*layers).properties(width=_WIDTH, height=110, title=title)
 
 
-def _title(text: str) -> Any:
-    return alt.TitleParams(text, anchor="start", frame="group", fontWeight="normal")
+_AXIS: dict[str, Any] = {"gridColor": "#8a8f9833", "minExtent": _BESIDE, "titlePadding": 6}
 
 
 def _plain(field: str, title: str, form: str) -> Any:
-    axis = alt.Axis(title=title, format=form, gridColor="#8a8f9833", tickCount=4)
-    return alt.Y(field, axis=axis)
+    return alt.Y(field, axis=alt.Axis(title=title, format=form, tickCount=4, **_AXIS))
 
 
-def _colour(names: Sequence[str]) -> Any:
-    wrapped = WrappedNames.wrapped(list(names), 40)
+def _colour(names: Sequence[str], width: int) -> Any:
+    """A colour for each name; the legend shortens long ones, which the lines tell in full."""
+    letters = int((width - 30) / _LETTER)
+    short = dict(zip(names, told_apart(names, letters), strict=True))
+    wrapped = WrappedNames.wrapped(list(names), letters + 2, shown=short)
+    columns = max(1, int(width / (60 + _LETTER * wrapped.letters)))
     legend = alt.Legend(
         title=None,
         orient="bottom",
         direction="vertical",
-        columns=2,
+        columns=columns,
         symbolType="stroke",
         columnPadding=28,
         **wrapped.keyed(),
@@ -136,10 +172,34 @@ def _colour(names: Sequence[str]) -> Any:
     return alt.Color("name:N", scale=scale, legend=legend)
 
 
-def _time(span: Sequence[int]) -> Any:
-    # A single batch would leave a scale without a span.
-    low, high = span
-    room = 0.01 * (high - low) or 43_200_000
-    scale = alt.Scale(type="utc", domain=[low - room, high + room], nice=False)
-    axis = alt.Axis(title=None, grid=False, labelOverlap=True, tickCount=8)
-    return alt.X("t:T", scale=scale, axis=axis)
+def _ends(data: Mapping[str, Any]) -> tuple[float, float]:
+    """The ends of the axis of time, with some room for bars and dots."""
+    low, high = data["span"]
+    if not data["even"]:
+        return low - 0.6, high + 0.6
+    room = 0.01 * (high - low)
+    return low - room, high + room
+
+
+def _time(data: Mapping[str, Any], width: int, field: str = "t") -> Any:
+    scale = alt.Scale(domain=list(_ends(data)), nice=False, zero=False)
+    if data["even"]:
+        scale = alt.Scale(type="utc", domain=list(_ends(data)), nice=False)
+    axis: dict[str, Any] = {
+        "title": None,
+        "grid": False,
+        "labelOverlap": True,
+        "labelSeparation": 10,
+    }
+    axis["tickCount"] = max(3, width // 110)
+    if data["ticks"] is not None:
+        axis |= _written(data["ticks"], width)
+    return alt.X(f"{field}:{'T' if data['even'] else 'Q'}", scale=scale, axis=alt.Axis(**axis))
+
+
+def _written(ticks: Sequence[Mapping[str, Any]], width: int) -> dict[str, Any]:
+    """What is written at some periods; of few there is room for the first and the last."""
+    kept = ticks if width == WIDE or len(ticks) < 3 else [ticks[0], ticks[-1]]
+    places, texts = [each["at"] for each in kept], [each["text"] for each in kept]
+    told = f"{json.dumps(texts)}[indexof({json.dumps(places)}, +datum.value)]"
+    return {"values": places, "labelExpr": told, "labelFlush": True}

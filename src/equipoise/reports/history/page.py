@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from equipoise.measures.display import whole
+from equipoise.lattice import format_value
+from equipoise.measures.display import UNKNOWN, number, percent, whole
+from equipoise.monitoring.check import UB_TOLD
 from equipoise.monitoring.moments import shown
-from equipoise.reports.charts.vega import CaptionedChart
+from equipoise.plain import Grid
+from equipoise.reports.charts.vega import CaptionedChart, Spec
 from equipoise.reports.frame.html import (
+    Part,
     Section,
     bullets,
+    first_rows,
     folded,
     html_table,
+    note,
     paragraph,
     render_page,
 )
-from equipoise.reports.history.charts import bias_charts, evidence_chart, population_charts
+from equipoise.reports.history.charts import (
+    NARROW,
+    WIDE,
+    bias_charts,
+    evidence_chart,
+    population_charts,
+)
 from equipoise.reports.history.data import biases, evidence, population
+from equipoise.reports.history.times import Times
 
 if TYPE_CHECKING:
     from typing import Any
@@ -24,6 +38,8 @@ if TYPE_CHECKING:
     from equipoise.monitoring.history import History
 
 _STATES = {"outside": "alert", "undecided": "not all can be judged", "inside": "no alert"}
+_WHOLE = ("state", "since", "limits", "e-value", "raised", "ended", "noted", "period", "what")
+"""Columns of tables whose dates and limits stay on one line."""
 
 
 def render(history: History, *, source: str | None = None, top: int = 50, **_: Any) -> str:
@@ -31,7 +47,7 @@ def render(history: History, *, source: str | None = None, top: int = 50, **_: A
     check = history.check
     return render_page(
         title=f"Monitor: {check.name}",
-        source=source or check.store,
+        source=_subtitle(history, source),
         figures=_figures(history),
         sections=[
             Section("said", "Summary", [bullets(history.sentences)]),
@@ -41,8 +57,8 @@ def render(history: History, *, source: str | None = None, top: int = 50, **_: A
             Section("bias", "Biases over time", _biases(history)),
             Section("population", "The population over time", _population(history)),
             Section("past", "Alerts so far", _alarms(history)),
-            Section("events", "Late, corrected and unusual batches", _events(history)),
-            Section("periods", "Periods", [folded("All periods", html_table(history.grid(top)))]),
+            Section("events", "Late and corrected batches, and acknowledgements", _events(history)),
+            Section("periods", "Periods", _periods(history, top)),
         ],
         facts=_facts(history),
     )
@@ -50,46 +66,131 @@ def render(history: History, *, source: str | None = None, top: int = 50, **_: A
 
 def plot(history: History) -> list[CaptionedChart]:
     """Biases, the evidence against their limits, and the population over time."""
-    return [*_biases(history), *_population(history)]
+    drawn = [*_bias_charts(history), *_population_charts(history)]
+    # A single period has no course: its biases are dots, and the rest would be empty.
+    return drawn[:1] if len(history.periods) == 1 else drawn
+
+
+def _subtitle(history: History, source: str | None) -> str:
+    """Where the stream is kept, and from when to when it goes; its name is the title."""
+    check = history.check
+    where = check.store if source in (None, check.name) else str(source)
+    if check.first is None or check.last is None:
+        return where
+    first, last = shown(check.first, check.zone), shown(check.last, check.zone)
+    return f"{where}, {first}" + (f" to {last}" if last != first else "")
 
 
 def _figures(history: History) -> list[list[str]]:
     check = history.check
     figures = [
         [_STATES[check.status], "now"],
-        [whole(check.batches), "batches"],
+        [whole(check.batches), "batch" if check.batches == 1 else "batches"],
         [whole(check.rows), "rows"],
         [whole(len(check.alerts)), "groups and labels with an alert"],
     ]
     if check.last is not None:
-        figures.append([shown(check.last, check.zone), "last batch"])
+        # Hyphens at which no line is broken.
+        figures.append([shown(check.last, check.zone).replace("-", "\u2011"), "last batch"])
     return figures
 
 
-def _findings(history: History) -> list[str]:
-    grid = history.check.grid()
-    if not grid.rows:
+def _findings(history: History) -> list[Part]:
+    check = history.check
+    grid, near = check.grid(), check.nearest()
+    if grid.rows:
+        table, limits = _by_group(grid)
+        return [first_rows(table, whole=_WHOLE), note(f"{limits}{UB_TOLD}")]
+    if not near.rows:
         return [paragraph("There are none.")]
-    return [html_table(grid)]
+    table, limits = _by_group(near)
+    told = "There are none. These groups have the most evidence against their limits so far."
+    return [paragraph(told), html_table(table, f"{limits}{UB_TOLD}", whole=_WHOLE)]
 
 
-def _biases(history: History) -> list[CaptionedChart]:
+def _by_group(grid: Grid) -> tuple[Grid, str]:
+    """The group and the label in the first columns, which have the most room, then the state.
+
+    If the last column, that of the limits, has but one, it is left out and told.
+    """
+
+    def moved(cells: tuple[str, ...]) -> tuple[str, ...]:
+        state, group, label, *rest = cells
+        return (group, label, state, *(rest[:-1] if single else rest))
+
+    limits = {row[-1] for row in grid.rows}
+    single = len(limits) == 1
+    found = Grid(moved(grid.headers), tuple(map(moved, grid.rows)), grid.numbers)
+    return found, f"The limit is {limits.pop()}. " if single else ""
+
+
+# ------------------------------------------------------------------------------ charts
+
+
+def _biases(history: History) -> list[Part]:
+    if not history.lines or not history.periods:
+        return []
+    if len(history.periods) > 1:
+        return [*_bias_charts(history)]
+    told = "There is one period so far, which has no course; charts are drawn from two on."
+    return [paragraph(told), html_table(_numbers(history))]
+
+
+def _numbers(history: History) -> Grid:
+    """The biases of a single period as a table."""
+    rows = tuple(
+        (
+            *(str(line.group), format_value(line.label)),
+            *(f"{whole(line.cases[0])} of {whole(line.rows[0])}", number(line.ub[0])),
+            f"{number(line.low[0])} … {number(line.high[0])}"
+            if line.low[0] == line.low[0]
+            else UNKNOWN,
+        )
+        for line in history.lines
+    )
+    sequence = f"{1 - history.check.watched.alpha:.0%} sequence"
+    return Grid(("group", "label", "rows", "UB", sequence), rows, frozenset({2, 3, 4}))
+
+
+def _bias_charts(history: History) -> list[CaptionedChart]:
     if not history.lines or not history.periods:
         return []
     alpha = history.check.watched.alpha
+    marked = " Grey: alerts were acknowledged, and the tests began anew."
+    broken = marked if any(each.at for each in history.acknowledgements) else ""
     caption = (
         f"Dots: UB of each {_period(history)}. Line: UB of {history.window} of them together, which "
         f"describes and tests nothing. Band: {1 - alpha:.0%} confidence sequence for UB, if the ratio of "
         "rates is the same in all batches. Dashed: limits. Red: an alert was raised."
+        f"{broken}{_order(history)}"
     )
     told = (
         "Evidence against the limit over time. One group and label alone raise an alert above the dashed "
         f"line, 1/{alpha:g}; among many the threshold is higher."
     )
     return [
-        CaptionedChart(caption, bias_charts, {"lines": biases(history)}),
-        CaptionedChart(told, evidence_chart, evidence(history)),
+        _chart(caption, bias_charts, {"lines": biases(history)}),
+        _chart(told, evidence_chart, evidence(history)),
     ]
+
+
+def _chart(
+    caption: str, draw: Callable[[Mapping[str, Any]], Spec], data: Mapping[str, Any]
+) -> CaptionedChart:
+    return CaptionedChart(caption, draw, {**data, "width": WIDE}, {**data, "width": NARROW})
+
+
+def _order(history: History) -> str:
+    """How time is drawn where it is not as on a clock, or not when batches were of."""
+    said = ""
+    if any(event.kind == "late" for event in history.events):
+        said += (
+            " Batches are tested as they arrive, so that a late one changes the evidence, and raises "
+            "alerts, at the latest time there was until then."
+        )
+    if not Times.of(history).even and len(history.periods) > 1:
+        said += " Periods are drawn side by side, however much time is between them."
+    return said
 
 
 def _period(history: History) -> str:
@@ -97,26 +198,56 @@ def _period(history: History) -> str:
     return "batch" if single else "period"
 
 
-def _population(history: History) -> list[CaptionedChart]:
+def _population(history: History) -> list[Part]:
+    if len(history.periods) != 1:
+        return [*_population_charts(history)]
+    rates = [
+        (format_value(label), rate)
+        for label, rate in zip(history.labels, history.periods[0].rates, strict=True)
+    ]
+    sizes = [(str(group), shares[0]) for group, shares in history.sizes]
+    return [
+        html_table(
+            Grid((head, "share"), tuple((name, percent(s)) for name, s in each), frozenset({1}))
+        )
+        for head, each in ((history.label, rates), ("group", sizes))
+    ]
+
+
+def _population_charts(history: History) -> list[CaptionedChart]:
     if not history.periods:
         return []
     caption = (
         "Rows, label rates, group sizes, and how far the mix of groups and labels is from usual."
     )
-    return [CaptionedChart(caption, population_charts, population(history))]
+    return [_chart(caption, population_charts, population(history))]
 
 
-def _alarms(history: History) -> list[str]:
+# ------------------------------------------------------------------------------ tables
+
+
+def _alarms(history: History) -> list[Part]:
+    lost: list[Part] = [paragraph(history.forgotten)] * bool(history.forgotten)
     if not history.alarms:
-        return [paragraph("No alert has been raised.")]
-    return [html_table(history.alarm_grid())]
+        return lost or [paragraph("No alert has been raised.")]
+    return [first_rows(history.alarm_grid(), whole=_WHOLE), *lost]
 
 
-def _events(history: History) -> list[str]:
+def _events(history: History) -> list[Part]:
     if not history.events:
         return [paragraph("There were none.")]
     grid = history.event_grid()
-    return [folded(f"{len(grid.rows):,} events", html_table(grid))]
+    n = len(grid.rows)
+    return [folded(f"{n:,} {'event' if n == 1 else 'events'}", first_rows(grid, whole=_WHOLE))]
+
+
+def _periods(history: History, top: int) -> list[Part]:
+    n = len(history.periods)
+    if not n:
+        return []
+    title = f"The last {top:,} of {n:,} periods" if top < n else f"All {n:,} periods"
+    table = html_table(history.grid(top), whole=_WHOLE)
+    return [folded(title if n > 1 else "The only period", table)]
 
 
 def _facts(history: History) -> list[list[str]]:
