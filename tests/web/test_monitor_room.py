@@ -130,6 +130,13 @@ def test_a_pattern_may_name_a_label(desk):
     assert shown["group"]["pattern"] == "sex=w"
 
 
+def test_a_label_alone_is_looked_into(desk):
+    shown = json.loads(told(desk, **LOANS, group="granted=no"))
+    assert {line["label"] for line in shown["lines"]} == {"no"}
+    assert {f["label"] for f in shown["findings"]} == {"no"}
+    assert shown["group"] is None
+
+
 def test_each_group_of_the_table_is_a_link_to_itself(desk):
     page = part(desk, **LOANS, max_abs_ub="0.2")
     table = page.partition('aria-label="Alerts, changes')[2].partition("</table>")[0]
@@ -169,6 +176,45 @@ def test_names_and_values_are_text(desk):
     assert "a &lt;i&gt;test&lt;/i&gt;" in page
 
 
+def test_without_an_alert_the_nearest_groups_are_shown(desk):
+    shown = json.loads(told(desk, **LOANS, max_abs_ub=0.9))
+    assert (shown["status"], shown["nearest"], len(shown["findings"])) == ("inside", True, 5)
+    assert {f["kind"] for f in shown["findings"]} == {"inside"}
+    assert "These have the most evidence" in part(desk, **LOANS, max_abs_ub=0.9)
+    assert not json.loads(told(desk, **LOANS))["nearest"]
+
+
+def test_acknowledged_alerts_and_late_batches(desk, folder):
+    path = streams.write_store(folder / "root" / "acknowledged.sqlite")
+    counts = eq.Counts.from_mapping(
+        streams.day(1, biased=True), sensitive=["sex", "race"], label="granted"
+    )
+    with eq.Monitor(path) as monitor:
+        monitor.acknowledge("loans", reason="mended")
+        for number in range(12):
+            monitor.add(counts, name="loans", at=f"2026-08-03T{number + 1:02}:00")
+    asked = {"store": "acknowledged.sqlite"}
+    shown = json.loads(told(desk, **asked))
+    assert {alarm["ended"] for alarm in shown["alarms"]} == {"acknowledgement", None}
+    bars = shown["charts"]["biases"]
+    assert all(len(bar["breaks"]) == 1 for bar in bars)
+    assert any(bar["alarms"] for bar in bars)
+    page = part(desk, **asked)
+    assert "2026-09-01, acknowledged" in page
+    assert "2026-09-01 by the late batch of 2026-08-03" in page
+    assert "Alerts up to here were acknowledged: mended." in page
+    path.unlink()
+
+
+def test_one_batch_is_numbers_without_charts(desk, folder):
+    path = streams.write_store(folder / "root" / "single.sqlite", days=1)
+    shown = json.loads(told(desk, store="single.sqlite"))
+    assert shown["charts"] is None
+    assert len(shown["periods"]) == 1
+    assert "There is one period so far" in part(desk, store="single.sqlite")
+    path.unlink()
+
+
 # --- what cannot be shown -----------------------------------------------------------------------
 
 
@@ -191,6 +237,8 @@ def test_names_and_values_are_text(desk):
             {**LOANS, "group": "sex=w, race=b", "max_order": 1},
             "no group sex=w, race=b that can be compared",
         ),
+        ({**LOANS, "group": "sex=*"}, "'sex' has no value '*'"),
+        ({**LOANS, "group": "*"}, "the group of all rows has nothing to be compared with"),
         ({"store": "bias.sqlite", "timezone": "Mars"}, "there is no time zone 'Mars'"),
         ({"store": "bias.sqlite", "tags": ["north"]}, "a tag is written name=value"),
         ({"store": "postgresql://me:hunter2@host/db"}, "there is no table or file"),
@@ -360,7 +408,7 @@ def test_downloads(explorer):
         assert file.status_code == 200, file.text
         assert f'filename="bias-monitor.{kind}"' in file.headers["content-disposition"]
     rows = list(csv.DictReader(io.StringIO(files["csv"].text)))
-    assert len(rows) == 29
+    assert [row["label"] for row in rows] == [*["yes"] * 29, *["no"] * 29]
     data = files["json"].json()
     assert {line["pattern"] for line in data["lines"]} == {"sex=w"}
     assert data["check"]["store"] == "bias.sqlite"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from equipoise.monitoring.history import History
 
 OPTIONS = offered(WatchOptions, ZoneOptions)
-_LISTED, _KIN = 100, 40
+_LISTED, _KIN, _NEAREST = 100, 40, 5
 _PERIODS = 60
 
 
@@ -68,14 +68,7 @@ def _stream(ask: Ask, names: Sequence[str]) -> str:
 
 
 def _history(ask: Ask, monitor: Monitor, name: str) -> History:
-    pattern = ask.view.get("group") or None
-    made = monitor.history(name, group=pattern, **ask.options)
-    if pattern is not None and not made.lines and made.check.batches:
-        raise InputError(
-            f"{name} has no group {pattern} that can be compared with others: it never had rows, has "
-            "fewer than `min_count`, or has more attributes than `max_order`."
-        )
-    return made
+    return monitor.history(name, group=ask.view.get("group") or None, **ask.options)
 
 
 def compute(ask: Ask) -> dict[str, Any]:
@@ -88,8 +81,9 @@ def compute(ask: Ask) -> dict[str, Any]:
         ask.progress("testing the batches", 0.3)
         made = _history(ask, monitor, name)
     check, told = made.check, made.to_dict()
-    group = _group(ask, made)
-    listed = _findings(check, group)
+    group = made.group
+    listed = _findings(made)
+    near = [] if listed else _nearest(made)
     return {
         "store": ask.data,
         "streams": streams,
@@ -104,10 +98,13 @@ def compute(ask: Ask) -> dict[str, Any]:
         "changes": len(check.changes),
         "undecided": len(check.undecided),
         "pairs": len(check.findings),
-        "findings": [_finding(check, made, f) for f in listed[:_LISTED]],
+        "findings": [_finding(check, made, f) for f in (listed or near)[:_LISTED]],
+        "nearest": bool(near),
         "findings_left_out": len(listed[_LISTED:]),
         "group": None if group is None else _near(check, group),
         **{key: told[key] for key in ("label", "labels", "window", "periods", "lines", "sizes")},
+        "acknowledgements": told["acknowledgements"],
+        "forgotten": made.forgotten,
         "alarms": told["alarms"][-_LISTED:],
         "alarms_left_out": len(told["alarms"][:-_LISTED]),
         "events": told["events"][-_LISTED:],
@@ -116,20 +113,20 @@ def compute(ask: Ask) -> dict[str, Any]:
     }
 
 
-def _group(ask: Ask, made: History) -> Group | None:
-    """The group that is shown, without the label that its pattern may name."""
-    from equipoise.lattice import Group
+def _findings(made: History) -> list[StreamFinding]:
+    """All of a group, or the alerts, the changes and what cannot be judged, for any label or for one."""
+    found = made.check.telling if made.group is None else made.check.findings
+    return [
+        each
+        for each in found
+        if made.group in (None, each.group) and made.only_label in (None, each.label)
+    ]
 
-    wanted = dict(Group.parse(ask.view["group"])) if ask.view.get("group") else {}
-    wanted.pop(made.label, None)
-    return Group(wanted) if wanted else None
 
-
-def _findings(check: StreamCheck, group: Group | None) -> list[StreamFinding]:
-    """All of a group, or the alerts, the changes and what cannot be judged."""
-    if group is None:
-        return list(check.telling)
-    return [finding for finding in check.findings if finding.group == group]
+def _nearest(made: History) -> list[StreamFinding]:
+    """Without an alert, the groups with the most evidence against their limits."""
+    fitting = [f for f in made.check.findings if made.only_label in (None, f.label)]
+    return fitting[:_NEAREST] if made.group is None else []
 
 
 def _finding(check: StreamCheck, made: History, finding: StreamFinding) -> dict[str, Any]:
@@ -180,12 +177,12 @@ def _kin(check: StreamCheck, finding: StreamFinding) -> dict[str, Any]:
 
 
 def _charts(made: History) -> dict[str, Any] | None:
-    """The charts as data; without batches there is nothing to draw."""
+    """The charts as data; a single period has no course that could be drawn."""
     import math
 
     from equipoise.reports.history.data import biases, evidence, population
 
-    if not made.periods:
+    if len(made.periods) < 2:
         return None
     bars = biases(made)
     for bar, line in zip(bars, made.lines, strict=True):

@@ -30,18 +30,27 @@ function streams(listed, now) {
 const COLOURS = () => [ink("--more"), ink("--fewer"), "#b8860b", "#4d9b6d", "#a06fc4", ink("--soft"), "#d16ba5", "#3fa7b5", "#8c6d4a"];
 const DASHES = [[1, 0], [6, 3], [2, 2], [8, 2, 2, 2]];
 
-/** Time across; the data are milliseconds of the clock that is shown. */
-const time = (ticks = 5) => ({ field: "t", type: "temporal", scale: { type: "utc", nice: false }, axis: { title: null, grid: false, labelOverlap: true, tickCount: ticks } });
+/** Time across: milliseconds of the clock that is shown, or the places of periods side by side. */
+function time({ even, ticks }) {
+  const axis = { title: null, grid: false, labelOverlap: true, labelSeparation: 8, tickCount: 5 };
+  if (ticks) {
+    axis.values = ticks.map((each) => each.at);
+    axis.labelExpr = `${JSON.stringify(ticks.map((each) => each.text))}[indexof(${JSON.stringify(axis.values)}, +datum.value)]`;
+  }
+  return even
+    ? { field: "t", type: "temporal", scale: { type: "utc", nice: false }, axis }
+    : { field: "t", type: "quantitative", scale: { nice: false, zero: false }, axis };
+}
 
-/** Nothing to see: it gives all charts the same times, also one with a single period or with gaps. */
-const ends = () => ({ data: { name: "span" }, mark: { type: "rule", opacity: 0, aria: false }, encoding: { x: time() } });
+/** Nothing to see: it gives all charts the same times, also one with gaps. */
+const ends = (made) => ({ data: { name: "span" }, mark: { type: "rule", opacity: 0, aria: false }, encoding: { x: time(made) } });
 
-function span([first, last]) {
-  const room = 0.01 * (last - first) || 43200000;
+function span({ span: [first, last], even }) {
+  const room = even ? 0.01 * (last - first) : 0.6;
   return [{ t: first - room }, { t: last + room }];
 }
 
-const PARTS = ["band", "limits", "window", "points", "alarms"];
+const PARTS = ["band", "limits", "window", "points", "breaks", "alarms"];
 const single = (shown) => shown.periods.every((each) => each.batches === 1);
 
 function biases(shown, lines) {
@@ -50,35 +59,37 @@ function biases(shown, lines) {
   if (!lines.length) return;
   const group = shown.group?.pattern;
   document.getElementById("cap-biases").textContent = group ? `UB of ${group} over time` : "UB over time of the groups with alerts and the most evidence";
-  document.getElementById("about-biases").textContent = `Dots: UB of each ${single(shown) ? "batch" : "period"}. Line: UB of ${shown.window} of them together, which describes and tests nothing. Band: the ${+(100 * (1 - shown.watched.alpha)).toFixed(2)} % confidence sequence, if the ratio of rates is the same in all batches. Dashed: limits. Red: an alert was raised.`;
-  const data = { zero: [{ at: 0 }], span: span(lines[0].span) };
+  document.getElementById("about-biases").textContent = `Dots: UB of each ${single(shown) ? "batch" : "period"}. Line: UB of ${shown.window} of them together, which describes and tests nothing. Band: the ${+(100 * (1 - shown.watched.alpha)).toFixed(2)} % confidence sequence, if the ratio of rates is the same in all batches. Dashed: limits. Red: an alert was raised.${shown.acknowledgements.length ? " Grey: alerts were acknowledged, and the tests began anew." : ""}${lines[0].even ? "" : " Periods are drawn side by side, however much time is between them."}`;
+  const data = { zero: [{ at: 0 }], span: span(lines[0]) };
   lines.forEach((line, i) => { for (const part of PARTS) if (line[part].length) data[`${part}${i}`] = line[part].map((each) => ({ ...each, pattern: line.pattern })); });
   draw("biases", (width) => {
     const columns = width > 640 && lines.length > 1 ? 2 : 1;
-    const each = Math.max(110, columns === 2 ? (width - 75) / 2 : width);
+    const each = Math.max(110, columns === 2 ? (width - 110) / 2 : width);
     return { columns, spacing: 24, concat: lines.map((line, i) => bias(line, i, each)) };
-  }, data, { key: JSON.stringify(lines.map((line) => [line.name, line.domain, PARTS.map((part) => line[part].length > 0)])) }).then((view) => picks(view));
+  }, data, { key: JSON.stringify(lines.map((line) => [line.name, line.domain, line.ticks, PARTS.map((part) => line[part].length > 0)])) }).then((view) => picks(view));
 }
 
 /** One group and label: what is drawn first lies below. */
 function bias(line, i, width) {
-  const x = time();
+  const x = time(line);
   const scale = { domain: line.domain, nice: false };
   const y = (field) => ({ field, type: "quantitative", scale, axis: { title: "UB", format: "+.2f", tickCount: 5 } });
   // A scale warns of data that are empty.
   const layer = (part, mark, encoding) => line[part].length ? [{ data: { name: `${part}${i}` }, mark, encoding }] : [];
   const about = { tooltip: { field: "about" }, description: { field: "about" } };
   return {
-    width, height: 130, title: { text: line.name, anchor: "start", frame: "group", fontWeight: "normal", fontSize: 13, limit: width },
+    width, height: 130, title: { text: line.name, anchor: "start", frame: "group", fontWeight: "normal", fontSize: 13, limit: width, offset: line.alarms.length ? 18 : 6 },
     layer: [
-      ends(),
-      ...layer("band", { type: "area", color: ink("--more"), opacity: 0.18, clip: true, aria: false }, { x, y: y("low"), y2: { field: "high" } }),
+      ends(line),
+      ...layer("band", { type: "area", color: ink("--more"), opacity: 0.18, clip: true, aria: false }, { x, y: y("low"), y2: { field: "high" }, detail: { field: "piece" } }),
       { data: { name: "zero" }, mark: { type: "rule", color: ink("--bar"), opacity: 0.6, aria: false }, encoding: { y: y("at") } },
       ...layer("limits", { type: "rule", strokeDash: [5, 4], color: ink("--soft"), aria: false }, { y: y("limit") }),
       ...layer("window", { type: "line", color: ink("--more"), strokeWidth: 2, clip: true, aria: false }, { x, y: y("ub") }),
       ...layer("points", { type: "point", filled: true, size: 18, color: ink("--more"), opacity: 0.6, clip: true, cursor: "pointer" }, { x, y: y("ub"), ...about }),
+      ...layer("breaks", { type: "rule", color: ink("--soft"), strokeWidth: 1 }, { x, ...about }),
       ...layer("alarms", { type: "rule", color: ink("--fewer"), strokeWidth: 2 }, { x, ...about }),
-      ...layer("alarms", { type: "text", align: "left", dx: 5, color: ink("--fewer"), text: "alert", aria: false }, { x, y: { value: 8 } }),
+      // Above the chart the word lies on nothing, and at its ends it stays inside.
+      ...layer("alarms", { type: "text", align: { expr: "datum.share < 0.1 ? 'left' : datum.share > 0.9 ? 'right' : 'center'" }, color: ink("--fewer"), aria: false }, { x, y: { value: -8 }, text: { field: "word" } }),
     ],
   };
 }
@@ -93,11 +104,12 @@ function evidence(shown, made) {
   draw("evidence", (width) => ({
     width, height: 220,
     layer: [
-      ends(),
+      ends(made),
+      ...(made.breaks.length ? [{ data: { name: "breaks" }, mark: { type: "rule", color: ink("--soft"), strokeWidth: 1 }, encoding: { x: time(made), tooltip: { field: "about" }, description: { field: "about" } } }] : []),
       { data: { name: "thresholds" }, mark: { type: "rule", strokeDash: [5, 4], color: ink("--soft"), aria: false }, encoding: { y: { field: "at", type: "quantitative" } } },
-      { data: { name: "points" }, mark: { type: "line", strokeWidth: 2, tooltip: true }, encoding: { x: time(), y: { field: "log10_e", type: "quantitative", axis: { title: "evidence: 10 to the power of", tickCount: 5 } }, ...named(made.names), tooltip: { field: "about" }, description: { field: "name" } } },
+      { data: { name: "points" }, mark: { type: "line", strokeWidth: 2, tooltip: true }, encoding: { x: time(made), detail: { field: "piece" }, y: { field: "log10_e", type: "quantitative", axis: { title: "evidence: 10 to the power of", tickCount: 5 } }, ...named(made.names), tooltip: { field: "about" }, description: { field: "name" } } },
     ],
-  }), { points: made.points, thresholds, span: span(made.span) }, { key: JSON.stringify(made.names) });
+  }), { points: made.points, thresholds, span: span(made), ...(made.breaks.length ? { breaks: made.breaks } : {}) }, { key: JSON.stringify([made.names, made.ticks, made.breaks.length > 0]) });
 }
 
 /** Colours and dashes of lines, so that nobody has to tell colours apart. */
@@ -112,27 +124,27 @@ function named(names) {
 
 function population(shown, made) {
   document.getElementById("cap-rates").textContent = `Rates of ${made.label}`;
-  shares("rates", made.rates, made.labels, made.span);
-  shares("sizes", made.sizes, made.groups, made.span);
+  shares("rates", made.rates, made.labels, made);
+  shares("sizes", made.sizes, made.groups, made);
   const dots = made.distances.map((each) => ({ ...each, far: each.distance > 2 * each.expected }));
   draw("distances", (width) => ({
     width, height: 220,
     layer: [
-      ends(),
-      { data: { name: "dots" }, mark: { type: "line", color: ink("--soft"), strokeWidth: 2, aria: false }, encoding: { x: time(), y: { field: "expected", type: "quantitative" } } },
-      { data: { name: "dots" }, mark: { type: "point", filled: true, opacity: 0.85 }, encoding: { x: time(), y: { field: "distance", type: "quantitative", axis: { title: "share of rows", format: "%", tickCount: 5 } }, color: { condition: { test: "datum.far", value: ink("--fewer") }, value: ink("--bar") }, size: { condition: { test: "datum.far", value: 60 }, value: 24 }, tooltip: { field: "about" }, description: { field: "about" } } },
+      ends(made),
+      { data: { name: "dots" }, mark: { type: "line", color: ink("--soft"), strokeWidth: 2, aria: false }, encoding: { x: time(made), y: { field: "expected", type: "quantitative" } } },
+      { data: { name: "dots" }, mark: { type: "point", filled: true, opacity: 0.85 }, encoding: { x: time(made), y: { field: "distance", type: "quantitative", axis: { title: "share of rows", format: "%", tickCount: 5 } }, color: { condition: { test: "datum.far", value: ink("--fewer") }, value: ink("--bar") }, size: { condition: { test: "datum.far", value: 60 }, value: 24 }, tooltip: { field: "about" }, description: { field: "about" } } },
     ],
-  }), { dots, span: span(made.span) });
+  }), { dots, span: span(made) }, { key: JSON.stringify(made.ticks) });
 }
 
-function shares(id, points, names, times) {
+function shares(id, points, names, made) {
   draw(id, (width) => ({
     width, height: 200,
     layer: [
-      ends(),
-      { data: { name: "points" }, mark: { type: "line", strokeWidth: 1.8 }, encoding: { x: time(), y: { field: "share", type: "quantitative", axis: { title: "share of rows", format: "%", tickCount: 5 } }, ...named(names), tooltip: { field: "about" }, description: { field: "name" } } },
+      ends(made),
+      { data: { name: "points" }, mark: { type: "line", strokeWidth: 1.8 }, encoding: { x: time(made), y: { field: "share", type: "quantitative", axis: { title: "share of rows", format: "%", tickCount: 5 } }, ...named(names), tooltip: { field: "about" }, description: { field: "name" } } },
     ],
-  }), { points, span: span(times) }, { key: JSON.stringify(names) });
+  }), { points, span: span(made) }, { key: JSON.stringify([names, made.ticks]) });
 }
 
 const picked = new WeakSet();
