@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -179,7 +179,8 @@ def _settled(rule: Rule, counts: Counts, favourable: str | None) -> Rule:
             f"the rule {rule.words} cannot be tested batch by batch; monitored rules are on "
             "uniform_bias or impact_ratio."
         )
-    return settle_label(rule, counts, favourable)
+    # Tests of single tables have no part in those of a stream.
+    return settle_label(replace(rule, significance=None), counts, favourable)
 
 
 def _against(

@@ -6,12 +6,13 @@ import datetime
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from equipoise.errors import InputError
 from equipoise.monitoring.check import Kind, StreamCheck, StreamFinding, Watched
-from equipoise.monitoring.comparisons import find_comparisons, named
+from equipoise.monitoring.comparisons import Comparisons, find_comparisons, named
 from equipoise.monitoring.evidence.factors import log_factors
 from equipoise.monitoring.evidence.intervals import confidence_sequence
 from equipoise.monitoring.evidence.samples import Samples
@@ -51,7 +52,7 @@ def run_tests(
 ) -> Examination:
     """Run all tests of a stream; ``kept`` is the evidence that merged batches left, by key."""
     if watched.tags:
-        series = series.tagged(watched.tags)
+        series = _tagged(series, watched.tags)
     groups = series.groups(watched.max_order)
     comparisons = find_comparisons(groups, watched.rules, watched.favourable)
     begin, remarks = tests_begin(series), []
@@ -80,6 +81,16 @@ def run_tests(
     return Examination(series, groups, watched, found, start, begin, before, tuple(remarks))
 
 
+def _tagged(series: Series, tags: Mapping[str, str]) -> Series:
+    found = series.tagged(tags)
+    if len(series) and not len(found):
+        known = sorted({f"{k}={v}" for batch in series.batches for k, v in batch.tags.items()})
+        asked = ", ".join(f"{k}={v}" for k, v in tags.items())
+        there = f"there are {', '.join(known[:10])}" if known else "its batches have no tags"
+        raise InputError(f"no batch of {series.stream.name} has the tag {asked}; {there}.")
+    return found
+
+
 def tests_begin(series: Series) -> int:
     """The place after which batches are tested: that of the last alert that was acknowledged."""
     return max((e.place for e in series.events if e.kind == "acknowledged"), default=0)
@@ -103,6 +114,7 @@ def check_series(
         findings=tuple(chosen),
         batches=sum(batch.merged for batch in series.batches),
         rows=sum(batch.n for batch in series.batches),
+        tested=sum(batch.merged for batch in series.batches[_described_from(tested) :]),
         first=series.first if len(series) else None,
         last=series.last if len(series) else None,
         remarks=tested.remarks,
@@ -145,6 +157,7 @@ def _findings(tested: Examination) -> list[tuple[StreamFinding, int]]:
             ub=float(tally.ub[i]),
             ub_low=math.nan,
             ub_high=math.nan,
+            value=float(tally.value[i]),
             log10_e=float(watch_.log_e[i] / math.log(10)),
             since=_since(tested, i) if told else None,
             raised=_raised(tested, i),
@@ -230,35 +243,67 @@ class _Tally:
     cases: NDArray[np.float64]
     batches: NDArray[np.int64]
     ub: NDArray[np.float64]
+    value: NDArray[np.float64]
     small: NDArray[np.bool_]
 
 
 def _tally(tested: Examination) -> _Tally:
     comparisons = tested.watch.comparisons
-    n = len(comparisons.pairs)
-    rows, cases, everyone, labelled, above, below = np.zeros((6, n))
-    batches = np.zeros(n, np.int64)
-    simple = comparisons.against_rest()
-    begin = _described_from(tested)
-    size = max(1_000_000 // max(n, 1), 1)
-    for start in range(begin, len(tested.series) if n else 0, size):
-        samples = simple.samples(slice(start, min(start + size, len(tested.series))))
-        used = samples.used
-        x, m, z, r = (np.where(used, part, 0.0) for part in samples)
-        every = np.maximum(m + r, 1.0)
-        rows += m.sum(axis=1)
-        cases += x.sum(axis=1)
-        everyone += (m + r).sum(axis=1)
-        labelled += (x + z).sum(axis=1)
-        above += (x * r / every).sum(axis=1)
-        below += (z * m / every).sum(axis=1)
-        batches += used.sum(axis=1)
+    sums = _sums(tested, comparisons.against_rest())
     with np.errstate(divide="ignore", invalid="ignore"):
-        share = rows / everyone
+        share = sums.rows / sums.everyone
         # 1 − UB = 1/(P + (1 − P)·p0/p1)
-        ub = 1 - above / (share * above + (1 - share) * below)
-        rate = labelled / everyone
-    return _Tally(rows, cases, batches, ub, _small(tested, ub, rate, rows))
+        ub = 1 - sums.above / (share * sums.above + (1 - share) * sums.below)
+        rate = sums.labelled / sums.everyone
+    k = np.array([comparisons.rules[pair.rule].k for pair in comparisons.pairs])
+    value = 1 - (1 - ub) / k if len(k) else ub
+    _put_ratios(tested, value)
+    return _Tally(
+        *(sums.rows, sums.cases, sums.batches, ub, value, _small(tested, ub, rate, sums.rows))
+    )
+
+
+class _Sums(NamedTuple):
+    """Sums over batches, for each comparison; above/below is the ratio of rates within batches."""
+
+    rows: NDArray[np.float64]
+    cases: NDArray[np.float64]
+    everyone: NDArray[np.float64]
+    labelled: NDArray[np.float64]
+    above: NDArray[np.float64]
+    below: NDArray[np.float64]
+    batches: NDArray[np.int64]
+
+
+def _sums(tested: Examination, comparisons: Comparisons) -> _Sums:
+    n = len(comparisons)
+    found = _Sums(*np.zeros((6, n)), np.zeros(n, np.int64))
+    merged = np.array([batch.merged for batch in tested.series.batches], np.int64)
+    size = max(1_000_000 // max(n, 1), 1)
+    for start in range(_described_from(tested), len(tested.series) if n else 0, size):
+        chosen = slice(start, min(start + size, len(tested.series)))
+        samples = comparisons.samples(chosen)
+        x, m, z, r = (np.where(samples.used, part, 0.0) for part in samples)
+        every = np.maximum(m + r, 1.0)
+        here = (m, x, m + r, x + z, x * r / every, z * m / every, samples.used * merged[chosen])
+        for total, part in zip(found, here, strict=True):
+            total += part.sum(axis=1)
+    return found
+
+
+def _put_ratios(tested: Examination, value: NDArray[np.float64]) -> None:
+    """Put the ratio of rates in the place of UB where a rule is about it: the farthest, of several."""
+    comparisons = tested.watch.comparisons
+    for i, pair in enumerate(comparisons.pairs):
+        rule = comparisons.rules[pair.rule]
+        if rule.measure != "impact_ratio":
+            continue
+        sums = _sums(tested, comparisons.of([i]))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratios = sums.above / sums.below
+        known = ratios[np.isfinite(ratios)]
+        farthest = np.min if rule.bounds[0] > -math.inf else np.max
+        value[i] = farthest(known) if len(known) else math.nan
 
 
 def _described_from(tested: Examination) -> int:
