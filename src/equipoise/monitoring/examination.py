@@ -18,6 +18,7 @@ from equipoise.monitoring.evidence.samples import Samples
 from equipoise.monitoring.kept import KeptEvidence, load
 from equipoise.monitoring.moments import from_number, to_number
 from equipoise.monitoring.series import GroupSeries, Series
+from equipoise.monitoring.tallies import Tally, sum_up
 from equipoise.monitoring.watch import Watch, watch
 
 if TYPE_CHECKING:
@@ -117,6 +118,7 @@ def _findings(tested: Examination) -> list[tuple[StreamFinding, int]]:
     """All findings with the numbers of their pairs, alerts first, then by evidence."""
     watch_, groups = tested.watch, tested.groups
     tally = _tally(tested)
+    ub, small = tally.ub, _small(tested, tally)
     changed = watch_.changed
     gone = _vanished(groups)
     found = []
@@ -131,7 +133,7 @@ def _findings(tested: Examination) -> list[tuple[StreamFinding, int]]:
             kind = "changed"
         elif gone[pair.line]:
             kind = "vanished"
-        elif tally.small[i]:
+        elif small[i]:
             kind = "too small"
         told = kind in ("outside", "changed")
         finding = StreamFinding(
@@ -142,7 +144,7 @@ def _findings(tested: Examination) -> list[tuple[StreamFinding, int]]:
             rows=int(tally.rows[i]),
             cases=int(tally.cases[i]),
             batches=int(tally.batches[i]),
-            ub=float(tally.ub[i]),
+            ub=float(ub[i]),
             ub_low=math.nan,
             ub_high=math.nan,
             log10_e=float(watch_.log_e[i] / math.log(10)),
@@ -222,58 +224,19 @@ def _last_seen(tested: Examination, line: int) -> datetime.datetime | None:
     return _time(tested, int(there[-1])) if len(there) else None
 
 
-@dataclass(frozen=True, eq=False)
-class _Tally:
-    """Sums over the tested batches, for each pair."""
-
-    rows: NDArray[np.float64]
-    cases: NDArray[np.float64]
-    batches: NDArray[np.int64]
-    ub: NDArray[np.float64]
-    small: NDArray[np.bool_]
-
-
-def _tally(tested: Examination) -> _Tally:
+def _tally(tested: Examination) -> Tally:
+    """Sums over the tested batches, with those that were merged since the tests began."""
     comparisons = tested.watch.comparisons
-    n = len(comparisons.pairs)
-    rows, cases, everyone, labelled, above, below = np.zeros((6, n))
-    batches = np.zeros(n, np.int64)
-    simple = comparisons.against_rest()
-    begin = _described_from(tested)
-    size = max(1_000_000 // max(n, 1), 1)
-    for start in range(begin, len(tested.series) if n else 0, size):
-        samples = simple.samples(slice(start, min(start + size, len(tested.series))))
-        used = samples.used
-        x, m, z, r = (np.where(used, part, 0.0) for part in samples)
-        every = np.maximum(m + r, 1.0)
-        rows += m.sum(axis=1)
-        cases += x.sum(axis=1)
-        everyone += (m + r).sum(axis=1)
-        labelled += (x + z).sum(axis=1)
-        above += (x * r / every).sum(axis=1)
-        below += (z * m / every).sum(axis=1)
-        batches += used.sum(axis=1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        share = rows / everyone
-        # 1 − UB = 1/(P + (1 − P)·p0/p1)
-        ub = 1 - above / (share * above + (1 - share) * below)
-        rate = labelled / everyone
-    return _Tally(rows, cases, batches, ub, _small(tested, ub, rate, rows))
+    here = sum_up(comparisons, tested.start)
+    if tested.before is None:
+        return here
+    merged = tested.before.sums.tally_of(comparisons)
+    return Tally(*(one + other for one, other in zip(here, merged, strict=True)))
 
 
-def _described_from(tested: Examination) -> int:
-    """The first batch that sums describe: merged ones are among them, acknowledged ones are not."""
-    places = [batch.place for batch in tested.series.batches]
-    return int(np.searchsorted(places, tests_begin(tested.series), side="right"))
-
-
-def _small(
-    tested: Examination,
-    ub: NDArray[np.float64],
-    rate: NDArray[np.float64],
-    rows: NDArray[np.float64],
-) -> NDArray[np.bool_]:
+def _small(tested: Examination, tally: Tally) -> NDArray[np.bool_]:
     """Where UB is outside the limit, and even the most extreme rows could not have raised an alert."""
+    ub, rate, rows = tally.ub, tally.rate, tally.rows
     comparisons = tested.watch.comparisons
     rules = [comparisons.rules[pair.rule] for pair in comparisons.pairs]
     on_ub = np.array([rule.measure == "uniform_bias" for rule in rules], np.bool_)
@@ -303,7 +266,8 @@ def _vanished(groups: GroupSeries) -> NDArray[np.bool_]:
 
 def _with_interval(tested: Examination, finding: StreamFinding, pair: int) -> StreamFinding:
     alone = tested.watch.comparisons.of([pair]).against_rest()
-    samples = alone.samples(slice(_described_from(tested), len(tested.series)))
+    # Merged batches are sums of batches with different rates, which have no ratio in common.
+    samples = alone.samples(slice(tested.start, len(tested.series)))
     end = np.array([samples.x.shape[1]])
     found = confidence_sequence(samples, end, tested.watched.alpha)
     return replace(finding, ub_low=float(found.low[0]), ub_high=float(found.high[0]))
