@@ -6,19 +6,20 @@ import datetime
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from equipoise.errors import InputError
 from equipoise.monitoring.check import Kind, StreamCheck, StreamFinding, Watched
-from equipoise.monitoring.comparisons import Comparisons, find_comparisons, named
+from equipoise.monitoring.comparisons import find_comparisons, named
 from equipoise.monitoring.evidence.factors import log_factors
 from equipoise.monitoring.evidence.intervals import confidence_sequence
 from equipoise.monitoring.evidence.samples import Samples
 from equipoise.monitoring.kept import KeptEvidence, load
 from equipoise.monitoring.moments import from_number, to_number
 from equipoise.monitoring.series import GroupSeries, Series
+from equipoise.monitoring.tallies import Tally, ratios_within, sum_up
 from equipoise.monitoring.watch import Watch, watch
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ def check_series(
         findings=tuple(chosen),
         batches=sum(batch.merged for batch in series.batches),
         rows=sum(batch.n for batch in series.batches),
-        tested=sum(batch.merged for batch in series.batches[_described_from(tested) :]),
+        tested=sum(batch.merged for batch in series.batches if batch.place > tested.begin),
         first=series.first if len(series) else None,
         last=series.last if len(series) else None,
         remarks=tested.remarks,
@@ -129,6 +130,7 @@ def _findings(tested: Examination) -> list[tuple[StreamFinding, int]]:
     """All findings with the numbers of their pairs, alerts first, then by evidence."""
     watch_, groups = tested.watch, tested.groups
     tally = _tally(tested)
+    ub, value, small = tally.ub, _values(tested, tally), _small(tested, tally)
     changed = watch_.changed
     gone = _vanished(groups)
     found = []
@@ -143,7 +145,7 @@ def _findings(tested: Examination) -> list[tuple[StreamFinding, int]]:
             kind = "changed"
         elif gone[pair.line]:
             kind = "vanished"
-        elif tally.small[i]:
+        elif small[i]:
             kind = "too small"
         told = kind in ("outside", "changed")
         finding = StreamFinding(
@@ -154,10 +156,10 @@ def _findings(tested: Examination) -> list[tuple[StreamFinding, int]]:
             rows=int(tally.rows[i]),
             cases=int(tally.cases[i]),
             batches=int(tally.batches[i]),
-            ub=float(tally.ub[i]),
+            ub=float(ub[i]),
             ub_low=math.nan,
             ub_high=math.nan,
-            value=float(tally.value[i]),
+            value=float(value[i]),
             log10_e=float(watch_.log_e[i] / math.log(10)),
             since=_since(tested, i) if told else None,
             raised=_raised(tested, i),
@@ -235,90 +237,34 @@ def _last_seen(tested: Examination, line: int) -> datetime.datetime | None:
     return _time(tested, int(there[-1])) if len(there) else None
 
 
-@dataclass(frozen=True, eq=False)
-class _Tally:
-    """Sums over the tested batches, for each pair."""
-
-    rows: NDArray[np.float64]
-    cases: NDArray[np.float64]
-    batches: NDArray[np.int64]
-    ub: NDArray[np.float64]
-    value: NDArray[np.float64]
-    small: NDArray[np.bool_]
-
-
-def _tally(tested: Examination) -> _Tally:
+def _tally(tested: Examination) -> Tally:
+    """Sums over the tested batches, with those that were merged since the tests began."""
     comparisons = tested.watch.comparisons
-    sums = _sums(tested, comparisons.against_rest())
-    with np.errstate(divide="ignore", invalid="ignore"):
-        share = sums.rows / sums.everyone
-        # 1 − UB = 1/(P + (1 − P)·p0/p1)
-        ub = 1 - sums.above / (share * sums.above + (1 - share) * sums.below)
-        rate = sums.labelled / sums.everyone
-    k = np.array([comparisons.rules[pair.rule].k for pair in comparisons.pairs])
-    value = 1 - (1 - ub) / k if len(k) else ub
-    _put_ratios(tested, value)
-    return _Tally(
-        *(sums.rows, sums.cases, sums.batches, ub, value, _small(tested, ub, rate, sums.rows))
-    )
+    here = sum_up(comparisons, tested.start)
+    if tested.before is None:
+        return here
+    merged = tested.before.sums.tally_of(comparisons)
+    return Tally(*(one + other for one, other in zip(here, merged, strict=True)))
 
 
-class _Sums(NamedTuple):
-    """Sums over batches, for each comparison; above/below is the ratio of rates within batches."""
-
-    rows: NDArray[np.float64]
-    cases: NDArray[np.float64]
-    everyone: NDArray[np.float64]
-    labelled: NDArray[np.float64]
-    above: NDArray[np.float64]
-    below: NDArray[np.float64]
-    batches: NDArray[np.int64]
-
-
-def _sums(tested: Examination, comparisons: Comparisons) -> _Sums:
-    n = len(comparisons)
-    found = _Sums(*np.zeros((6, n)), np.zeros(n, np.int64))
-    merged = np.array([batch.merged for batch in tested.series.batches], np.int64)
-    size = max(1_000_000 // max(n, 1), 1)
-    for start in range(_described_from(tested), len(tested.series) if n else 0, size):
-        chosen = slice(start, min(start + size, len(tested.series)))
-        samples = comparisons.samples(chosen)
-        x, m, z, r = (np.where(samples.used, part, 0.0) for part in samples)
-        every = np.maximum(m + r, 1.0)
-        here = (m, x, m + r, x + z, x * r / every, z * m / every, samples.used * merged[chosen])
-        for total, part in zip(found, here, strict=True):
-            total += part.sum(axis=1)
+def _values(tested: Examination, tally: Tally) -> NDArray[np.float64]:
+    """The value that the rule of each pair limits: UB relative to K, or a ratio of rates."""
+    comparisons = tested.watch.comparisons
+    rules = [comparisons.rules[pair.rule] for pair in comparisons.pairs]
+    found = 1 - (1 - tally.ub) / np.array([rule.k for rule in rules], np.float64)
+    for i, rule in enumerate(rules):
+        if rule.measure == "impact_ratio":
+            ratios = ratios_within(comparisons.of([i]), tested.start)
+            known = ratios[np.isfinite(ratios)]
+            # Of several groups that it is compared with, that of the farthest one.
+            farthest = np.min if rule.bounds[0] > -math.inf else np.max
+            found[i] = farthest(known) if len(known) else math.nan
     return found
 
 
-def _put_ratios(tested: Examination, value: NDArray[np.float64]) -> None:
-    """Put the ratio of rates in the place of UB where a rule is about it: the farthest, of several."""
-    comparisons = tested.watch.comparisons
-    for i, pair in enumerate(comparisons.pairs):
-        rule = comparisons.rules[pair.rule]
-        if rule.measure != "impact_ratio":
-            continue
-        sums = _sums(tested, comparisons.of([i]))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratios = sums.above / sums.below
-        known = ratios[np.isfinite(ratios)]
-        farthest = np.min if rule.bounds[0] > -math.inf else np.max
-        value[i] = farthest(known) if len(known) else math.nan
-
-
-def _described_from(tested: Examination) -> int:
-    """The first batch that sums describe: merged ones are among them, acknowledged ones are not."""
-    places = [batch.place for batch in tested.series.batches]
-    return int(np.searchsorted(places, tests_begin(tested.series), side="right"))
-
-
-def _small(
-    tested: Examination,
-    ub: NDArray[np.float64],
-    rate: NDArray[np.float64],
-    rows: NDArray[np.float64],
-) -> NDArray[np.bool_]:
+def _small(tested: Examination, tally: Tally) -> NDArray[np.bool_]:
     """Where UB is outside the limit, and even the most extreme rows could not have raised an alert."""
+    ub, rate, rows = tally.ub, tally.rate, tally.rows
     comparisons = tested.watch.comparisons
     rules = [comparisons.rules[pair.rule] for pair in comparisons.pairs]
     on_ub = np.array([rule.measure == "uniform_bias" for rule in rules], np.bool_)
@@ -348,7 +294,8 @@ def _vanished(groups: GroupSeries) -> NDArray[np.bool_]:
 
 def _with_interval(tested: Examination, finding: StreamFinding, pair: int) -> StreamFinding:
     alone = tested.watch.comparisons.of([pair]).against_rest()
-    samples = alone.samples(slice(_described_from(tested), len(tested.series)))
+    # Merged batches are sums of batches with different rates, which have no ratio in common.
+    samples = alone.samples(slice(tested.start, len(tested.series)))
     end = np.array([samples.x.shape[1]])
     found = confidence_sequence(samples, end, tested.watched.alpha)
     return replace(finding, ub_low=float(found.low[0]), ub_high=float(found.high[0]))
