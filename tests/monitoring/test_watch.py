@@ -215,7 +215,7 @@ def test_a_check_of_every_day_is_the_replay_of_all_days(opened, kind, seed):
         assert joined == {name for name, value in lines.items() if not np.isnan(value)}
         for i in np.flatnonzero(seen.active):
             assert lines[told[i]] == pytest.approx(seen.log_e[i], abs=1e-9)
-        alerts = {told[i]: seen.raised(i) for i in np.flatnonzero(seen.alerted)}
+        alerts = {told[i]: seen.raised[i] for i in np.flatnonzero(seen.alerted)}
         assert alerts == alerts_after(replay, day)
 
 

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from equipoise.errors import InputError
+from equipoise.lattice import Group
+from equipoise.measures.measurement import group_of
 from equipoise.monitoring.check import Kind, StreamCheck, StreamFinding, Watched
-from equipoise.monitoring.comparisons import find_comparisons, named
+from equipoise.monitoring.comparisons import find_comparisons
 from equipoise.monitoring.evidence.factors import log_factors
 from equipoise.monitoring.evidence.intervals import confidence_sequence
 from equipoise.monitoring.evidence.samples import Samples
@@ -28,7 +30,9 @@ if TYPE_CHECKING:
 _BACK = 40
 """Number of batches before an excursion in which a change may have begun."""
 _GONE = 15.0
-"""Expected number of rows since a group was last seen; at 15, chance alone has odds of e^-15."""
+"""A group has vanished if chance puts all its rows before now with a probability of e^-15 or less."""
+_MANY = 100_000
+"""Number of groups and labels of which a check says how there would be fewer."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,9 +122,15 @@ def check_series(
         tested=sum(batch.merged for batch in series.batches if batch.place > tested.begin),
         first=series.first if len(series) else None,
         last=series.last if len(series) else None,
-        remarks=tested.remarks,
+        remarks=(*tested.remarks, *_many(len(findings))),
         zone=zone,
     )
+
+
+def _many(n: int) -> list[str]:
+    if n <= _MANY:
+        return []
+    return [f"{n:,} pairs take long; `max_order` and `min_count` leave small groups out."]
 
 
 _ORDER: Sequence[Kind] = ("outside", "changed", "vanished", "too small", "inside")
@@ -128,47 +138,51 @@ _ORDER: Sequence[Kind] = ("outside", "changed", "vanished", "too small", "inside
 
 def _findings(tested: Examination) -> list[tuple[StreamFinding, int]]:
     """All findings with the numbers of their pairs, alerts first, then by evidence."""
-    watch_, groups = tested.watch, tested.groups
+    watch_ = tested.watch
     tally = _tally(tested)
-    ub, value, small = tally.ub, _values(tested, tally), _small(tested, tally)
-    changed = watch_.changed
-    gone = _vanished(groups)
+    kinds = _kinds(tested, tally)
+    order = np.lexsort((-watch_.log_e, kinds))
+    chosen = order[watch_.active[order]]
+    columns = (kinds, tally.rows, tally.cases, tally.batches, tally.ub, _values(tested, tally))
+    listed = [column[chosen].tolist() for column in (*columns, watch_.log_e, watch_.changed)]
+    labels = tested.groups.counts.label.values
+    groups: dict[int, Group] = {}
     found = []
-    for i, pair in enumerate(watch_.comparisons.pairs):
-        if not watch_.active[i]:
-            continue
-        group, label = named(groups, pair)
-        kind: Kind = "inside"
-        if watch_.alerted[i]:
-            kind = "outside"
-        elif changed[i]:
-            kind = "changed"
-        elif gone[pair.line]:
-            kind = "vanished"
-        elif small[i]:
-            kind = "too small"
-        told = kind in ("outside", "changed")
+    for i, kind, rows, cases, batches, ub, value, log_e, changed in zip(
+        chosen.tolist(), *listed, strict=True
+    ):
+        pair = watch_.comparisons.pairs[i]
+        if pair.line not in groups:
+            groups[pair.line] = group_of(tested.groups.counts, tested.groups.codes[pair.line])
         finding = StreamFinding(
-            group=group,
-            label=label,
+            group=groups[pair.line],
+            label=labels[pair.label],
             rule=watch_.comparisons.rules[pair.rule],
-            kind=kind,
-            rows=int(tally.rows[i]),
-            cases=int(tally.cases[i]),
-            batches=int(tally.batches[i]),
-            ub=float(ub[i]),
+            kind=_ORDER[kind],
+            rows=int(rows),
+            cases=int(cases),
+            batches=int(batches),
+            ub=ub,
             ub_low=math.nan,
             ub_high=math.nan,
-            value=float(value[i]),
-            log10_e=float(watch_.log_e[i] / math.log(10)),
-            since=_since(tested, i) if told else None,
+            value=value,
+            log10_e=log_e / math.log(10),
+            since=_since(tested, i) if _ORDER[kind] in ("outside", "changed") else None,
             raised=_raised(tested, i),
-            changed=bool(changed[i]),
-            last_seen=_last_seen(tested, pair.line) if kind == "vanished" else None,
+            changed=changed,
+            last_seen=_last_seen(tested, pair.line) if _ORDER[kind] == "vanished" else None,
         )
         found.append((finding, i))
-    found.sort(key=lambda each: (_ORDER.index(each[0].kind), -each[0].log10_e))
     return found
+
+
+def _kinds(tested: Examination, tally: Tally) -> NDArray[np.intp]:
+    """The place in `_ORDER` of the state of each pair; the first that fits."""
+    comparisons = tested.watch.comparisons
+    lines = np.array([pair.line for pair in comparisons.pairs], np.intp)
+    gone = _vanished(tested.groups)[lines]
+    fits = [tested.watch.alerted, tested.watch.changed, gone, _small(tested, tally)]
+    return np.asarray(np.argmax([*fits, np.ones(len(lines), np.bool_)], axis=0))
 
 
 def _since(tested: Examination, pair: int) -> datetime.datetime | None:
@@ -206,7 +220,7 @@ def _earlier(tested: Examination, pair: int, place: int) -> int:
 
 
 def _raised(tested: Examination, pair: int) -> datetime.datetime | None:
-    place = tested.watch.raised(pair)
+    place = tested.watch.raised.get(pair)
     if place is not None and place < 0 and tested.before is not None:
         return _moment(tested.before.raised_at.get(pair))
     return None if place is None else _time(tested, place)
@@ -250,15 +264,16 @@ def _tally(tested: Examination) -> Tally:
 def _values(tested: Examination, tally: Tally) -> NDArray[np.float64]:
     """The value that the rule of each pair limits: UB relative to K, or a ratio of rates."""
     comparisons = tested.watch.comparisons
-    rules = [comparisons.rules[pair.rule] for pair in comparisons.pairs]
-    found = 1 - (1 - tally.ub) / np.array([rule.k for rule in rules], np.float64)
-    for i, rule in enumerate(rules):
-        if rule.measure == "impact_ratio":
-            ratios = ratios_within(comparisons.of([i]), tested.start)
-            known = ratios[np.isfinite(ratios)]
-            # Of several groups that it is compared with, that of the farthest one.
-            farthest = np.min if rule.bounds[0] > -math.inf else np.max
-            found[i] = farthest(known) if len(known) else math.nan
+    found = 1 - (1 - tally.ub) / comparisons.of_rules(lambda rule: rule.k)
+    ratios = np.flatnonzero(comparisons.are_on("impact_ratio"))
+    if len(ratios):
+        chosen = comparisons.of(ratios.tolist())
+        # Of several groups that one is compared with, that of the farthest.
+        sign = np.where(chosen.of_rules(lambda rule: rule.bounds[0]) > -math.inf, 1.0, -1.0)
+        least = np.full(len(ratios), math.inf)
+        values = ratios_within(chosen, tested.start)
+        np.fmin.at(least, chosen.pair, sign[chosen.pair] * values)
+        found[ratios] = np.where(np.isfinite(least), sign * least, math.nan)
     return found
 
 
@@ -266,19 +281,17 @@ def _small(tested: Examination, tally: Tally) -> NDArray[np.bool_]:
     """Where UB is outside the limit, and even the most extreme rows could not have raised an alert."""
     ub, rate, rows = tally.ub, tally.rate, tally.rows
     comparisons = tested.watch.comparisons
-    rules = [comparisons.rules[pair.rule] for pair in comparisons.pairs]
-    on_ub = np.array([rule.measure == "uniform_bias" for rule in rules], np.bool_)
-    low = np.array([rule.bounds[0] for rule in rules])
-    high = np.array([rule.bounds[1] for rule in rules])
-    k = np.array([rule.k for rule in rules])
-    relative = 1 - (1 - ub) / k if len(k) else ub
+    low = comparisons.of_rules(lambda rule: rule.bounds[0])
+    high = comparisons.of_rules(lambda rule: rule.bounds[1])
+    k = comparisons.of_rules(lambda rule: rule.k)
     with np.errstate(divide="ignore", invalid="ignore"):
-        fewer = on_ub & (relative > high)
-        more = on_ub & (relative < low)
-        none = -np.log1p(-np.clip(k * (1 - high) * rate, 0, 1 - 1e-12)) if len(k) else ub
-        every = -np.log(np.clip(k * (1 - low) * rate, 1e-300, 1)) if len(k) else ub
+        relative = 1 - (1 - ub) / k
+        fewer, more = relative > high, relative < low
+        none = -np.log1p(-np.clip(k * (1 - high) * rate, 0, 1 - 1e-12))
+        every = -np.log(np.clip(k * (1 - low) * rate, 1e-300, 1))
         most = rows * np.where(fewer, none, every)
-    return np.asarray((fewer | more) & (most < -math.log(tested.watch.alpha)))
+    small = (fewer | more) & (most < -math.log(tested.watch.alpha))
+    return np.asarray(small & comparisons.are_on("uniform_bias"))
 
 
 def _vanished(groups: GroupSeries) -> NDArray[np.bool_]:
@@ -288,8 +301,9 @@ def _vanished(groups: GroupSeries) -> NDArray[np.bool_]:
         return np.zeros(len(rows), np.bool_)
     before = np.cumsum(every)
     last = rows.shape[1] - 1 - np.argmax(rows[:, ::-1] > 0, axis=1)
-    share = rows.sum(axis=1) / np.maximum(before[last], 1)
-    return np.asarray(share * (before[-1] - before[last]) >= _GONE)
+    # Each row is among those up to the last batch of the group with this share of all rows as chance.
+    shares = np.maximum(before[last], 1) / max(int(before[-1]), 1)
+    return np.asarray(-rows.sum(axis=1) * np.log(shares) >= _GONE)
 
 
 def _with_interval(tested: Examination, finding: StreamFinding, pair: int) -> StreamFinding:

@@ -137,6 +137,11 @@ class GroupSeries:
         """Rows of each batch."""
         return np.asarray(self.labels.sum(axis=1))
 
+    @functools.cached_property
+    def n_rows(self) -> int:
+        """Rows of all batches."""
+        return int(self.labels.sum())
+
     def shares(self, lines: Sequence[int]) -> NDArray[np.float64]:
         """The share of some groups in each batch; nan where a batch is empty."""
         with np.errstate(invalid="ignore", divide="ignore"):
