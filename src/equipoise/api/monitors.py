@@ -33,6 +33,7 @@ from equipoise.monitoring.moments import (
 from equipoise.monitoring.retention import merge_older
 from equipoise.monitoring.series import Series
 from equipoise.monitoring.store.database import is_postgres
+from equipoise.monitoring.store.files import mode_of
 from equipoise.monitoring.store.merges import evidence_of, policies_of, remember_policy
 from equipoise.monitoring.store.store import Entry, Store
 from equipoise.monitoring.webhook import Delivery, send
@@ -496,4 +497,4 @@ def _utc_now() -> datetime.datetime:
 
 
 def _exists(address: str) -> bool:
-    return is_postgres(address) or Path(address).exists()
+    return is_postgres(address) or mode_of(address) is not None
