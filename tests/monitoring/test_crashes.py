@@ -119,6 +119,25 @@ def test_stores_made_at_one_moment_are_never_taken_for_others(tmp_path, parent):
         require_whole(place, range(5))
 
 
+def test_a_long_count_is_not_taken_for_a_clock_that_went_back(store):
+    begin = datetime.datetime(2027, 5, 1, tzinfo=datetime.UTC)
+    later = begin + datetime.timedelta(minutes=20)
+    with eq.Monitor(store) as slow, eq.Monitor(store) as other:
+        other._clock = lambda: later
+        moments = iter([begin])
+
+        def clock():
+            if (moment := next(moments, None)) is not None:
+                add(other, 5)
+            return moment or later
+
+        slow._clock = clock
+        cells = {("w", "a", "yes"): 1}
+        counts = eq.Counts.from_mapping(cells, sensitive=forked.COLUMNS, label="granted")
+        assert slow.add(counts, name=NAME).batch.starts == begin
+        assert kept(other) == sums(range(6)) + Counter(cells)
+
+
 # ------------------------------------------------------------------- kill -9
 
 
@@ -237,6 +256,27 @@ def test_a_store_on_a_full_disk_is_still_checked_and_shown(store, parent):
         full = parent.type(command, *WHERE, store, room=1000)
         assert full.wait() == code in (0, 1, 3), full.said
         assert full.said.partition("\n")[0] == roomy.said.partition("\n")[0]
+
+
+@pytest.mark.slow
+def test_a_full_disk_while_the_store_is_made(tmp_path, parent, people):
+    how = ("-s", "sex,race", "-l", "granted", "--at", "2026-01-01")
+    for room in ROOMS:
+        place = tmp_path / f"{room}.sqlite"
+        adding = parent.type("add", people, *WHERE, place, *how, room=room)
+        if (code := adding.wait()) == 0:
+            break
+        assert code == 2
+        assert adding.said.startswith(
+            f"error: {place} could not be written, since the disk is full"
+        )
+        assert adding.said.count("\n") == 1
+        require_integrity(place)
+        # Nothing of the stream is there: it may as well be made with other columns.
+        with eq.Monitor(place) as monitor:
+            fill(monitor, [day()], name=NAME)
+            assert monitor.counts(NAME) == day()
+    assert room > 50_000
 
 
 # ------------------------------------------------------------------- missing rights

@@ -171,10 +171,11 @@ class Monitor:
                     f"the batch for {name} has no rows, so nothing was added; tables without rows say nothing."
                 )
         store = self._store(create=True, write=True)
-        if known is None:
-            stream = store.define(stream)
-            require_same(stream, counts, time_column)
-        receipts = store.add(stream, entries, replace=replace)
+        with store.writing():
+            if known is None:
+                stream = store.define(stream)
+                require_same(stream, counts, time_column)
+            receipts = store.add(stream, entries, replace=replace)
         return Added(name=stream.name, receipts=tuple(receipts), zone=zone, left_out=left_out)
 
     def _known(self, name: str) -> Stream | None:

@@ -81,7 +81,7 @@ class Store:
         self.writes = write
         """Whether it was opened to be written."""
         self._known: dict[int, dict[str, int]] = {}
-        self._is_reading = False
+        self._is_reading = self._is_writing = False
 
     @property
     def name(self) -> str:
@@ -137,7 +137,7 @@ class Store:
     def define(self, wanted: Stream) -> Stream:
         """Make a stream, or return the one that another program has made at the same time."""
         _require_name(wanted.name)
-        with self.database.writing():
+        with self.writing():
             found = self._find(wanted.name)
             if found is not None:
                 return found
@@ -158,7 +158,7 @@ class Store:
         self, stream: Stream, entries: Sequence[Entry], *, replace: bool = False
     ) -> list[Receipt]:
         """Add batches, all or none; with ``replace`` those that are there are corrected."""
-        with self.database.writing():
+        with self.writing():
             cells = self._cell_numbers(stream)
             return [self._add_one(stream, entry, cells, replace=replace) for entry in entries]
 
@@ -183,7 +183,7 @@ class Store:
         if self._was_merged(stream, entry, fingerprint):
             return Receipt("there", _unwritten(entry, fingerprint))
         if entry.is_now:
-            self._require_clock(stream, entry.at)
+            self._require_clock(stream, self._clock())
         remarks = [*entry.remarks, *self._drift(entry, cells)]
         late = self._late(stream, entry) if there is None else None
         if there is not None and there.state == "current":
@@ -418,6 +418,19 @@ class Store:
                 yield
             finally:
                 self._is_reading = False
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[None]:
+        """Change the store until the block ends, all of it or nothing."""
+        if self._is_writing:
+            yield
+            return
+        with self.database.writing():
+            self._is_writing = True
+            try:
+                yield
+            finally:
+                self._is_writing = False
 
 
 def rows_of(batches: Sequence[Batch], cells: int) -> NDArray[np.int64]:
