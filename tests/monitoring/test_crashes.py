@@ -331,6 +331,113 @@ def test_a_store_that_may_not_be_read_or_made_is_told(store, parent, people):
         (folder / "shut").chmod(0o755)
 
 
+# ------------------------------------------------------------------- damage
+
+
+def garbled(data, start, end):
+    return data[:start] + random.Random(start).randbytes(end - start) + data[end:]
+
+
+COMMANDS = {
+    "check": (),
+    "show": (),
+    "list": (),
+    "plan": (),
+    "merge": ("--older-than", "1w"),
+    "withdraw": ("--id", "none"),
+}
+
+
+@pytest.fixture(scope="module")
+def long_store(tmp_path_factory):
+    place = tmp_path_factory.mktemp("long") / "bias.sqlite"
+    with eq.Monitor(place) as monitor:
+        fill(monitor, biased(60), name=NAME)
+        monitor.check(NAME)
+        monitor.merge(NAME, older_than="4w")
+    return place
+
+
+@pytest.mark.parametrize("length", [2, 50, 100, 4096, 5000, 20_000, -4096])
+def test_a_file_that_was_cut_off_is_told(long_store, tmp_path, capsys, length):
+    place = tmp_path / "cut.sqlite"
+    for command, more in COMMANDS.items():
+        place.write_bytes(long_store.read_bytes()[:length])
+        assert run(["monitor", command, *WHERE, str(place), *more]) == 2
+        told = capsys.readouterr().err
+        assert told.count("\n") == 1
+        assert "is damaged or cannot be used (" in told or "is no store" in told, told
+
+
+@pytest.mark.slow
+def test_garbage_is_told_or_changes_nothing(long_store, tmp_path, capsys):
+    data = long_store.read_bytes()
+    with eq.Monitor(long_store, read_only=True) as monitor:
+        before = monitor.counts(NAME)
+    told = Counter()
+    for page in range(len(data) // 4096):
+        place = tmp_path / f"{page}.sqlite"
+        place.write_bytes(garbled(data, page * 4096, page * 4096 + 4096))
+        with contextlib.suppress(InputError), eq.Monitor(place, read_only=True) as monitor:
+            assert monitor.counts(NAME) == before
+        for command, more in COMMANDS.items():
+            code = run(["monitor", command, *WHERE, str(place), *more])
+            err = capsys.readouterr().err
+            assert "internal error" not in err
+            assert code in (0, 1, 2, 3)
+            told[command] += code == 2
+            if code == 2:
+                assert err.startswith("error: ")
+                assert err.count("\n") == 1
+    assert min(told.values()) >= 3
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ("UPDATE equipoise_batch SET cells = substr(cells, 2)", "ValueError"),
+        ("UPDATE equipoise_batch SET cells = x'ffffff000100000000000000'", "IndexError"),
+        ("UPDATE equipoise_batch SET cells = zeroblob(12)", "ValueError"),
+        ("UPDATE equipoise_batch SET n = n + 1", "ValueError"),
+        ("UPDATE equipoise_batch SET about = '{'", "JSONDecodeError"),
+        ("UPDATE equipoise_batch SET ends = 1 << 62", "OverflowError"),
+        ("UPDATE equipoise_batch SET starts = 'x'", "TypeError"),
+        ("UPDATE equipoise_cell SET cell_values = '[1'", "JSONDecodeError"),
+        ("UPDATE equipoise_stream SET definition = '{}'", "KeyError"),
+        ("UPDATE equipoise_stream SET definition = cast(x'ff' AS TEXT)", "Could not decode to"),
+        ("UPDATE equipoise_policy SET rules = ''", "JSONDecodeError"),
+        ("UPDATE equipoise_event SET about = '['", "JSONDecodeError"),
+        ("UPDATE equipoise_policy SET evidence = x'00'", "the evidence that merged batches left"),
+    ],
+)
+def test_values_that_cannot_be_read_are_told(long_store, tmp_path, capsys, change, why):
+    place = tmp_path / "bias.sqlite"
+    shutil.copy(long_store, place)
+    with contextlib.closing(sqlite3.connect(place)) as connection, connection:
+        connection.execute(change)
+    assert run(["monitor", "check", *WHERE, str(place)]) == 2
+    told = capsys.readouterr().err
+    assert why in told
+    assert "damaged" in told
+    assert len(told) < 300
+    assert told.count("\n") == 1
+    run(["monitor", "list", "--store", str(place)])
+    run(["monitor", "add", "adult", *WHERE, str(place)])
+    assert "internal error" not in capsys.readouterr().err
+
+
+def test_tables_whose_names_cannot_be_read_are_told(long_store, tmp_path, capsys):
+    data = long_store.read_bytes().replace(
+        b"CREATE TABLE equipoise_former", b"CREATE TABLX equipoise_former"
+    )
+    name = b"equipoise_former"
+    assert data.count(b"table" + name + name) == 1
+    place = tmp_path / "bias.sqlite"
+    place.write_bytes(data.replace(name, name.replace(b"i", b"\xcb")))
+    assert run(["monitor", "check", *WHERE, str(place)]) == 2
+    assert "is damaged or cannot be used (" in capsys.readouterr().err
+
+
 # ------------------------------------------------------------------- Ctrl-C
 
 

@@ -6,7 +6,6 @@ import contextlib
 import datetime
 import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from equipoise.api.batches import count_batch, read_tags, require_same, split_by_time, watched_by
@@ -25,7 +24,6 @@ from equipoise.monitoring.history import History, make_history
 from equipoise.monitoring.metrics import write_metrics
 from equipoise.monitoring.moments import (
     floor,
-    from_number,
     read_moment,
     read_span,
     zone_named,
@@ -449,8 +447,8 @@ class Monitor:
         with store.reading():
             found = []
             for stream in store.streams():
-                batches, rows, *times = store.sizes(stream)
-                first, last = (None if at is None else from_number(at) for at in times)
+                batches, rows, times = store.sizes(stream)
+                first, last = times or (None, None)
                 found.append(StreamSummary(stream, batches, rows, first, last))
         return StreamList(store=store.name, streams=tuple(found), zone=zone_named(timezone))
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from equipoise.errors import InputError
 from equipoise.measures.measurement import group_of
 from equipoise.monitoring.comparisons import REST, Comparisons
 from equipoise.monitoring.evidence.families import rejected
@@ -242,7 +243,12 @@ def dump(found: Watch, times: Mapping[int, tuple[int | None, int | None]]) -> by
 
 def load(data: bytes, comparisons: Comparisons, since: int) -> Before:
     """Read the state of a watch for the comparisons of today; those that are new start afresh."""
-    kept = {key: line for key, *line in json.loads(zlib.decompress(data))}
+    try:
+        kept = {key: line for key, *line in json.loads(zlib.decompress(data))}
+    except (zlib.error, ValueError):
+        raise InputError(
+            "the evidence that merged batches left is damaged; restore the store from a copy."
+        ) from None
     state = State.start(len(comparisons), since)
     past, recent = ([np.array(part) for part in sums] for sums in (state.past, state.recent))
     log_e, log_s, drift, lowest = (
