@@ -452,6 +452,15 @@ def big_table(tmp_path_factory):
 STARTING = "error: interrupted."
 
 
+def test_ctrl_c_while_duckdb_starts_is_no_error_of_ours(store, people, monkeypatch, capsys):
+    def interrupted(*_, **__):
+        raise RuntimeError("Query interrupted")
+
+    monkeypatch.setattr(eq.Monitor, "add", interrupted)
+    assert run(["monitor", "add", str(people), *WHERE, str(store)]) == 130
+    assert capsys.readouterr().err.strip() == STARTING
+
+
 @pytest.mark.slow
 def test_ctrl_c_while_a_big_table_is_added_adds_nothing(store, parent, big_table):
     ended = Counter()
