@@ -29,6 +29,7 @@ import lake_felt
 import lake_scale
 import lattice
 import machine
+import monitor
 import quick_plans
 import scale
 import startup
@@ -74,6 +75,7 @@ SECTIONS: dict[str, Callable[[argparse.Namespace], Section]] = {
     "tailoring": lambda _: tailoring.section(),
     "evaluation": lambda _: evaluation.section(),
     "explore": lambda _: explore.section(),
+    "monitor": lambda _: monitor.section(),
     "startup": lambda asked: startup.section(asked.repeats),
     "coverage": _coverage,
 }
