@@ -64,19 +64,20 @@ def run_tests(
     places = np.array([batch.place for batch in series.batches], np.int64)
     last_merged = max((b.place for b in series.batches if b.state == "merged"), default=0)
     before: KeptEvidence | None = None
+    after = max(begin, last_merged)
     if last_merged > begin:
         merged_to, evidence = kept.get(watched.key(begin), (0, None))
         if evidence is not None and merged_to >= last_merged:
-            start = int(np.searchsorted(places, merged_to, side="right"))
-            before = load(evidence, comparisons, start, watched.alpha)
+            first = int(np.searchsorted(places, merged_to, side="right"))
+            before = load(evidence, comparisons, first, watched.alpha)
+        if before is not None:
+            after = merged_to
         else:
-            start = int(np.searchsorted(places, last_merged, side="right"))
             remarks.append(
-                "The tests begin after the merged batches, because these rules were not checked before "
-                "the batches were merged."
+                "The tests begin after the merged batches, because no evidence of these rules was kept when "
+                "they were merged."
             )
-    else:
-        start = int(np.searchsorted(places, begin, side="right"))
+    start = int(np.searchsorted(places, after, side="right"))
     found = watch(comparisons, watched.alpha, start=start, before=before)
     if begin:
         when = next(e for e in reversed(series.events) if e.kind == "acknowledged")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from equipoise.errors import InputError
 from equipoise.measures.measurement import group_of
 from equipoise.monitoring.comparisons import REST, Comparisons
 from equipoise.monitoring.evidence.process import State
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from equipoise.monitoring.series import GroupSeries
+
+_FORMAT = 1
+"""Changes whenever the evidence is computed in another way."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +89,7 @@ def dump(kept: KeptEvidence, comparisons: Comparisons, alpha: float) -> bytes:
         )
     }
     data = {
+        "format": _FORMAT,
         "alpha": alpha,
         "lines": lines,
         "labels": _labels(comparisons.groups),
@@ -94,9 +99,19 @@ def dump(kept: KeptEvidence, comparisons: Comparisons, alpha: float) -> bytes:
     return zlib.compress(json.dumps(data).encode())
 
 
-def load(data: bytes, comparisons: Comparisons, start: int, alpha: float) -> KeptEvidence:
-    """Read what was kept, for the comparisons of today and the batches from ``start`` on."""
-    told = json.loads(zlib.decompress(data))
+def load(data: bytes, comparisons: Comparisons, start: int, alpha: float) -> KeptEvidence | None:
+    """Read what was kept, for the comparisons of today and the batches from ``start`` on.
+
+    What another version has kept in another format cannot be gone on with, and is None.
+    """
+    try:
+        told = json.loads(zlib.decompress(data))
+    except (zlib.error, ValueError):
+        raise InputError(
+            "the evidence that merged batches left is damaged; restore the store from a copy."
+        ) from None
+    if told.get("format") != _FORMAT:
+        return None
     sums = _sums(told, comparisons.groups)
     state = State.start(len(comparisons), start)
     numbers = _numbers(state)

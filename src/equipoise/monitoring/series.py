@@ -38,7 +38,11 @@ class Series:
             stream = store.stream(name)
             batches, cells = store.batches(stream), store.cells(stream)
             events = store.events(stream)
-        return cls(stream, cells, batches, rows_of(batches, len(cells.values)), events)
+        try:
+            rows = rows_of(batches, len(cells.values))
+        except (ValueError, IndexError) as error:
+            raise store.damaged(type(error).__name__) from None
+        return cls(stream, cells, batches, rows, events)
 
     def __len__(self) -> int:
         return len(self.batches)

@@ -65,7 +65,9 @@ def send(
     target = read_address(address)
     secret = key.encode() if isinstance(key, str) else key
     if len(secret) < _LEAST_KEY:
-        raise InputError(f"the key of a webhook has at least {_LEAST_KEY} bytes, not {len(secret)}.")
+        raise InputError(
+            f"the key of a webhook has at least {_LEAST_KEY} bytes, not {len(secret)}."
+        )
     body = json.dumps(data, ensure_ascii=False, allow_nan=False).encode()
     why = ""
     for attempt in range(1, TRIES + 1):
