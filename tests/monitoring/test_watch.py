@@ -419,6 +419,19 @@ def test_merging_mixes_no_days_into_the_bias_within_batches(opened):
         assert finding.ub_low < 0 < finding.ub_high
 
 
+def test_merging_again_keeps_the_evidence(opened):
+    twice, whole = opened(), opened()
+    for monitor in (twice, whole):
+        fill(monitor, wild(8, 45))
+        monitor.check("hires")
+    assert twice.merge("hires", older_than="5d", every="day")[0] > 30
+    assert twice.merge("hires", older_than="5d", every="month")[0] > 20
+    same(whole.check("hires"), twice.check("hires"))
+    said = twice.check("hires").sentences
+    assert not [s for s in said if "no evidence" in s]
+    assert [s for s in said if s.startswith("Confidence sequences are those of the")]
+
+
 def test_tags_that_come_after_a_merge_are_tested(opened):
     monitor = opened()
     batches = wild(11, 30)

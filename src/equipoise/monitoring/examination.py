@@ -123,9 +123,17 @@ def check_series(
         tested=sum(batch.merged for batch in series.batches if batch.place > tested.begin),
         first=series.first if len(series) else None,
         last=series.last if len(series) else None,
-        remarks=(*tested.remarks, *_many(len(findings))),
+        remarks=(*tested.remarks, *_of_merged(tested), *_many(len(findings))),
         zone=zone,
     )
+
+
+def _of_merged(tested: Examination) -> list[str]:
+    if tested.before is None:
+        return []
+    since = len(tested.series) - tested.start
+    batches = "batch that was" if since == 1 else "batches that were"
+    return [f"Confidence sequences are those of the {since:,} {batches} not merged."]
 
 
 def _many(n: int) -> list[str]:
