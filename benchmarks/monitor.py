@@ -1,4 +1,5 @@
-"""Streams of batches in a store: how fast they are added, checked and shown, and how much they take.
+"""Streams of batches in a store: how fast they are added, checked and shown, how much they take, and
+what is left when writers are killed.
 
 MONITOR_BATCHES=1000 makes the longest stream shorter.
 """
@@ -9,6 +10,8 @@ import contextlib
 import datetime
 import itertools
 import os
+import random
+import signal
 import statistics
 import subprocess
 import sys
@@ -16,6 +19,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import stream_writer
@@ -25,7 +29,7 @@ from stream_writer import CELLS, ENVIRONMENT, NAME, Kept
 import equipoise as eq
 
 BATCHES = int(os.environ.get("MONITOR_BATCHES", "10000"))
-WRITERS = 4
+WRITERS, KILLS = 4, 100
 ROUNDS = 9
 PROGRAM = str(Path(sys.executable).with_name("equipoise"))
 SMALL, WIDE = 30, 365
@@ -45,6 +49,7 @@ def section() -> Section:
         others = folder / "others.sqlite"
         for name, words in _others(others).items():
             timed[words] = _timed(others, name)
+        killed = _killed(folder / "killed.sqlite")
     cells = BATCHES * len(CELLS)
     how = (
         f"{WRITERS} processes added {BATCHES:,} batches of {stream_writer.ROWS} rows in "
@@ -55,18 +60,35 @@ def section() -> Section:
         f"processes as they are started in a shell, medians of {ROUNDS}, with the fastest in brackets. "
         "In the first stream limits are broken."
     )
+    killing = (
+        f"Then {KILLS} writers were killed with `kill -9` at random moments, one after the other, "
+        f"{killed.adding} of them during an add. Each went on where the one before was killed; "
+        f"{killed.found} found a batch there that the one before had not yet acknowledged. In the end "
+        f"there were {killed.batches:,} batches."
+    )
     check, show = (statistics.median(seconds) for seconds in next(iter(timed.values())).values())
     bars = [
         Bar("acknowledged batches that are lost", kept.lost, 0, unit=""),
         Bar("batches that are there twice", kept.twice, 0, unit=""),
         Bar("batches with other cells than were added", kept.wrong, 0, unit=""),
+        *_killed_bars(killed.kept),
         Bar(f"`monitor check` of {BATCHES:,} batches", check, MOST_CHECK, unit=" s"),
         Bar(f"`monitor show` of {BATCHES:,} batches", show, MOST_SHOW, unit=" s"),
         Bar("bytes per cell and batch, with the log", largest / cells, MOST_BYTES, unit=""),
     ]
     rows = [[words, *map(_seconds, times.values())] for words, times in timed.items()]
     header = ["stream", "`monitor check`, s", "`monitor show -o history.html`, s"]
-    return Section("Monitoring", [how, markdown_table(header, rows)], bars)
+    return Section("Monitoring", [how, markdown_table(header, rows), killing], bars)
+
+
+def _killed_bars(kept: Kept) -> list[Bar]:
+    whole = int(kept.integrity != "ok")
+    return [
+        Bar(f"acknowledged batches that are lost after {KILLS} kills", kept.lost, 0, unit=""),
+        Bar(f"batches that are there twice after {KILLS} kills", kept.twice, 0, unit=""),
+        Bar(f"batches with other cells after {KILLS} kills", kept.wrong, 0, unit=""),
+        Bar(f"faults that SQLite finds after {KILLS} kills", whole, 0, unit=""),
+    ]
 
 
 def _written_at_once(store: Path) -> tuple[float, int, Kept]:
@@ -86,7 +108,7 @@ def _written_at_once(store: Path) -> tuple[float, int, Kept]:
         took = time.perf_counter() - start
     if any(writer.returncode for writer in writers):
         raise RuntimeError("a writer failed")
-    told = [number for path in answers for number in stream_writer.acknowledged(path)]
+    told = [n for path in answers for n in stream_writer.answers_of(path).acknowledged]
     if sorted(told) != list(range(BATCHES)):
         raise RuntimeError("not every batch was acknowledged once")
     kept = stream_writer.examine(store, told)
@@ -95,6 +117,41 @@ def _written_at_once(store: Path) -> tuple[float, int, Kept]:
         if monitor.counts(NAME).rows.tolist() != sums.tolist():
             kept = kept._replace(wrong=max(kept.wrong, 1))
     return took, largest, kept
+
+
+class Killed(NamedTuple):
+    """What killing writers has shown."""
+
+    adding: int
+    """How many were killed during an add."""
+    found: int
+    """How many batches were there that had not been acknowledged."""
+    batches: int
+    kept: Kept
+
+
+def _killed(store: Path) -> Killed:
+    """Kill writers at random moments, from when they are loaded to when they have added many batches."""
+    draw, answers, told = random.Random(5), store.with_name("killed.txt"), []
+    adding = found = 0
+    start = time.perf_counter()
+    with answers.open("w") as file:
+        stream_writer.started(store.with_name("first.sqlite"), file, 0, 1).wait()
+    loaded = time.perf_counter() - start
+    for _ in range(KILLS):
+        with answers.open("w") as file:
+            writer = stream_writer.started(store, file, len(told), sys.maxsize)
+            time.sleep(draw.uniform(0.6, 1.6) * loaded)
+            writer.kill()
+            if writer.wait() != -signal.SIGKILL:
+                raise RuntimeError("a writer failed")
+        said = stream_writer.answers_of(answers)
+        told += said.acknowledged
+        adding, found = adding + said.is_adding, found + said.found
+    kept = stream_writer.examine(store, told)
+    with eq.Monitor(store) as monitor:
+        batches = len(monitor.batches(NAME).batches)
+    return Killed(adding, found, batches, kept)
 
 
 def _size(store: Path) -> int:

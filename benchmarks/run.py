@@ -29,6 +29,7 @@ import lake_felt
 import lake_scale
 import lattice
 import machine
+import monitor
 import quick_plans
 import quiet_streams
 import scale
@@ -76,6 +77,7 @@ SECTIONS: dict[str, Callable[[argparse.Namespace], Section]] = {
     "evaluation": lambda _: evaluation.section(),
     "quiet_streams": lambda asked: quiet_streams.section(write=asked.write),
     "explore": lambda _: explore.section(),
+    "monitor": lambda _: monitor.section(),
     "startup": lambda asked: startup.section(asked.repeats),
     "coverage": _coverage,
 }

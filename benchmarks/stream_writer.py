@@ -1,4 +1,4 @@
-"""A process that adds batches to a stream, and prints the number of each once it is acknowledged.
+"""A process that adds batches to a stream, and prints each before it is added and once it is acknowledged.
 
 Run with a case in JSON, or imported for the batches that it adds: batch n is the same in every
 process, so that what a store holds can be compared with what was added, cell by cell.
@@ -56,10 +56,23 @@ def started(store: Path, answers: IO[str], first: int, end: int, step: int = 1) 
     return subprocess.Popen([sys.executable, __file__, case], stdout=answers, env=ENVIRONMENT)
 
 
-def acknowledged(answers: Path) -> list[int]:
-    """The numbers of the batches that were acknowledged; a last line that is cut off tells none."""
-    text = answers.read_text()
-    return [int(line.split()[0]) for line in text[: text.rfind("\n") + 1].splitlines()]
+class Answers(NamedTuple):
+    """What a process has said until it ended or was killed."""
+
+    acknowledged: list[int]
+    """The numbers of the batches that were added, or that it found there."""
+    found: int
+    is_adding: bool
+    """Whether it was killed while it added a batch."""
+
+
+def answers_of(path: Path) -> Answers:
+    """Read what a process has said; a last line that is cut off tells nothing."""
+    text = path.read_text()
+    lines = [line.split() for line in text[: text.rfind("\n") + 1].splitlines()]
+    done = [(int(number), outcome) for number, outcome in lines if outcome != "begins"]
+    found = sum(outcome == "there" for _, outcome in done)
+    return Answers([number for number, _ in done], found, bool(lines) and lines[-1][1] == "begins")
 
 
 class Kept(NamedTuple):
@@ -94,8 +107,8 @@ def main() -> None:
     asked = json.loads(sys.argv[1])
     with eq.Monitor(asked["store"]) as monitor:
         for number in range(asked["first"], asked["end"], asked["step"]):
-            outcome = add(monitor, number)
-            print(number, outcome, flush=True)
+            print(number, "begins", flush=True)
+            print(number, add(monitor, number), flush=True)
 
 
 if __name__ == "__main__":

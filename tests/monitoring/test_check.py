@@ -189,7 +189,7 @@ def test_a_stream_with_nothing_to_compare_is_undecided(monitor):
     fill(monitor, [counts({("w", "yes"): 5, ("w", "no"): 5})] * 3)
     check = monitor.check("hires")
     assert (check.status, check.findings) == ("undecided", ())
-    assert "nothing can be judged yet" in check.outcome
+    assert "Nothing can be judged yet" in check.outcome
 
 
 def test_acknowledging_begins_the_tests_anew(monitor):
@@ -261,7 +261,8 @@ def test_rules_that_were_not_checked_before_merging_begin_after_it(monitor):
     monitor.merge("hires", older_than="14d")
     check = monitor.check("hires", max_abs_ub=0.2)
     assert any("The tests begin after the merged batches" in text for text in check.remarks)
-    assert monitor.check("hires").remarks == ()
+    (said,) = monitor.check("hires").remarks
+    assert said == "Confidence sequences are those of the 21 batches that were not merged."
 
 
 def test_a_check_is_plain_data(monitor):
@@ -299,3 +300,46 @@ def test_plans_need_only_the_counts_of_a_window(monitor):
     assert plan.counts == monitor.counts("hires", window="30d")
     assert plan.certificate.reached
     assert plan.additions > 0
+
+
+def test_values_of_ratios_and_of_targets_are_told(monitor):
+    fill(monitor, [day(women=30, men=60)] * 40)
+    ratio = {"measure": "impact_ratio", "min": 0.8, "reference": "sex=m", "label": "yes"}
+    check = monitor.check("hires", policy={"rules": [{**ratio, "group": "sex=w"}]})
+    women = finding(check, "sex=w")
+    assert women.kind == "outside"
+    assert women.value == pytest.approx(0.5)
+    assert "the ratio of rates is 0.5 and UB +0.333" in check.explain(women)
+    rule = {"group": "sex=w", "label": "yes", "k": 0.6, "max_abs_ub": 0.05}
+    check = monitor.check("hires", policy={"rules": [rule]})
+    women = finding(check, "sex=w")
+    assert women.ub == pytest.approx(1 / 3)
+    assert women.value == pytest.approx(1 - (2 / 3) / 0.6)
+    assert "UB relative to K is −0.111" in check.explain(women)
+    best = monitor.check("hires", four_fifths=True, favourable="yes")
+    assert finding(best, "sex=w").value == pytest.approx(0.5)
+
+
+def test_what_is_said_of_a_group_without_an_alert_is_no_alert(monitor):
+    fill(monitor, quiet(10))
+    check = monitor.check("hires")
+    said = check.explain(finding(check, "sex=w"))
+    assert "does not hold" not in said
+    assert "which is no alert" in said
+
+
+def test_a_check_says_why_there_is_nothing_to_judge(monitor):
+    monitor.add(counts({("w", "yes"): 3, ("w", "no"): 4}), name="hires", at="2026-01-01")
+    assert monitor.check("hires").outcome.startswith("No group could be compared with others")
+    fill(monitor, [day()] * 3, start=START + datetime.timedelta(days=3))
+    few = monitor.check("hires", min_count=5000)
+    assert few.outcome.startswith("No group with at least 5,000 rows could be compared")
+    monitor.acknowledge("hires")
+    assert monitor.check("hires").outcome.startswith("No batch has come since the tests began.")
+
+
+def test_a_significance_of_single_tables_is_not_shown(monitor):
+    fill(monitor, [day()] * 3)
+    rule = {"min_impact_ratio": 0.8, "reference": "best", "label": "yes", "significance": 0.05}
+    (limits,) = {f.rule.limits for f in monitor.check("hires", policy={"rules": [rule]}).findings}
+    assert "p >" not in limits

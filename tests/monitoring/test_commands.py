@@ -58,6 +58,7 @@ def test_one_error_is_one_sentence_and_nothing_is_added(folder, capsys):
     people(folder / "one.csv", {"w": 10, "m": 10})
     typed(f"add one.csv {WHERE} -s sex -l hired --at 2026-11-14 --id one")
     people(folder / "two.csv", {"w": 11, "m": 10})
+    (folder / "key").write_text("a secret of many letters", encoding="utf-8")
     before = eq.Monitor("bias.sqlite").counts("hires")
     capsys.readouterr()
     for line, why in (
@@ -71,6 +72,8 @@ def test_one_error_is_one_sentence_and_nothing_is_added(folder, capsys):
         ("check --store bias.sqlite --name hire", "Did you mean 'hires'?"),
         ("check --store none.sqlite --name hires", "there is no store none.sqlite"),
         (f"check {WHERE} --webhook http://localhost/x", "together"),
+        (f"check {WHERE} --webhook-always", "--webhook-always needs --webhook"),
+        (f"check {WHERE} --webhook garbage --webhook-key-file key", "no address of a webhook"),
         (f"check {WHERE} --policy none.toml", "none.toml cannot be read"),
         (f"plan {WHERE} --window 3x", "'3x' is not a span of time"),
         (f"withdraw {WHERE} --id two", "'two' of hires is not there"),

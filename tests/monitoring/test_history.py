@@ -126,7 +126,7 @@ def test_a_history_without_batches_has_a_page_without_charts(monitor, tmp_path):
     assert history.periods == ()
     write_page(history, tmp_path / "h.html")
     page = (tmp_path / "h.html").read_text(encoding="utf-8")
-    assert "nothing can be judged yet" in page
+    assert "Nothing can be judged yet" in page
     assert "<svg" not in page
 
 

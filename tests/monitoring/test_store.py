@@ -136,8 +136,10 @@ def test_tags_choose_batches(monitor):
     monitor.add(day(women=10), name="hires", at="2026-01-01", tags=["region=south"])
     assert monitor.counts("hires", tags=["region=south"]) == day(women=10)
     assert monitor.check("hires", tags={"region": "north"}).batches == 1
-    nothing = monitor.check("hires", tags={"region": "east"})
-    assert (nothing.batches, nothing.status, nothing.exit_code) == (0, "undecided", 3)
+    with pytest.raises(
+        InputError, match=r"has the tag region=east; there are region=north, region"
+    ):
+        monitor.check("hires", tags={"region": "east"})
     with pytest.raises(InputError, match="a tag is written name=value"):
         monitor.counts("hires", tags=["north"])
 

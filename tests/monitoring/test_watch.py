@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import equipoise as eq
 from betting import Bookkeeper, bound, ub_bounds
+from equipoise.errors import InputError
 from equipoise.measures.rules import Rule
 from equipoise.monitoring.comparisons import find_comparisons, named
 from equipoise.monitoring.evidence.families import Joining, entries, means
@@ -214,7 +215,7 @@ def test_a_check_of_every_day_is_the_replay_of_all_days(opened, kind, seed):
         assert joined == {name for name, value in lines.items() if not np.isnan(value)}
         for i in np.flatnonzero(seen.active):
             assert lines[told[i]] == pytest.approx(seen.log_e[i], abs=1e-9)
-        alerts = {told[i]: seen.raised(i) for i in np.flatnonzero(seen.alerted)}
+        alerts = {told[i]: seen.raised[i] for i in np.flatnonzero(seen.alerted)}
         assert alerts == alerts_after(replay, day)
 
 
@@ -312,7 +313,9 @@ def same(one, other):
     assert seen.keys() == told.keys()
     for key, f in seen.items():
         assert f.log10_e == pytest.approx(told[key].log10_e, abs=1e-9)
-        assert (f.kind == "outside") == (told[key].kind == "outside")
+        assert f.ub == pytest.approx(told[key].ub, abs=1e-9, nan_ok=True)
+        assert (f.rows, f.cases, f.batches) == (told[key].rows, told[key].cases, told[key].batches)
+        assert f.kind == told[key].kind
         assert (f.changed, f.raised) == (told[key].changed, told[key].raised)
         # Since when is an estimate, for which merged batches can no longer be asked.
         assert (f.since is None) == (told[key].since is None)
@@ -393,12 +396,49 @@ def test_the_level_of_the_evidence_may_differ_from_that_before_merging(opened):
     assert numbers[0] > numbers[1] > numbers[2]
 
 
+def test_merging_mixes_no_days_into_the_bias_within_batches(opened):
+    # Everybody has the rate of the day, and women come on bad days.
+    rng = np.random.default_rng(13)
+    monitor = opened()
+    for day in range(60):
+        rate, women = (0.8, 10) if day % 2 else (0.2, 90)
+        w, m = int(rng.binomial(women, rate)), int(rng.binomial(100 - women, rate))
+        cells = {("w", "yes"): w, ("w", "no"): women - w, ("m", "yes"): m}
+        cells["m", "no"] = 100 - women - m
+        monitor.add(
+            counts({c: n for c, n in cells.items() if n}), name="hires", at=START + day * DAY
+        )
+    limits = {"policy": {"rules": [{"group": "sex=w", "label": "yes", "max": -0.9}]}}
+    (before,) = monitor.check("hires", **limits).findings
+    monitor.merge("hires", older_than="30d")
+    (after,) = monitor.check("hires", **limits).findings
+    assert abs(before.ub) < 0.2
+    assert after.ub == pytest.approx(before.ub, abs=1e-12)
+    assert before.kind == after.kind == "outside"
+    for finding in (before, after):
+        assert finding.ub_low < 0 < finding.ub_high
+
+
+def test_merging_again_keeps_the_evidence(opened):
+    twice, whole = opened(), opened()
+    for monitor in (twice, whole):
+        fill(monitor, wild(8, 45))
+        monitor.check("hires")
+    assert twice.merge("hires", older_than="5d", every="day")[0] > 30
+    assert twice.merge("hires", older_than="5d", every="month")[0] > 20
+    same(whole.check("hires"), twice.check("hires"))
+    said = twice.check("hires").sentences
+    assert not [s for s in said if "no evidence" in s]
+    assert [s for s in said if s.startswith("Confidence sequences are those of the")]
+
+
 def test_tags_that_come_after_a_merge_are_tested(opened):
     monitor = opened()
     batches = wild(11, 30)
     fill(monitor, batches[:20])
     tagged = {"tags": {"site": "north"}}
-    assert monitor.check("hires", **tagged).findings == ()
+    with pytest.raises(InputError, match="no batch of hires has the tag site=north"):
+        monitor.check("hires", **tagged)
     assert monitor.merge("hires", older_than="3d")[0] > 10
     for day, batch in enumerate(batches[20:], 20):
         monitor.add(batch, name="hires", at=START + day * DAY, **tagged)

@@ -268,7 +268,7 @@ def test_a_stream_without_batches(desk, folder):
     assert (shown["status"], shown["charts"], shown["periods"]) == ("undecided", None, [])
     page = part(desk, store="gone.sqlite")
     assert "Not enough evidence" in page
-    assert "nothing can be judged yet" in page
+    assert "Nothing can be judged yet" in page
     assert "The numbers of the charts" not in page
     path.unlink()
 

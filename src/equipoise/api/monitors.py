@@ -6,7 +6,6 @@ import contextlib
 import datetime
 import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from equipoise.api.batches import count_batch, read_tags, require_same, split_by_time, watched_by
@@ -25,7 +24,6 @@ from equipoise.monitoring.history import History, make_history
 from equipoise.monitoring.metrics import write_metrics
 from equipoise.monitoring.moments import (
     floor,
-    from_number,
     read_moment,
     read_span,
     zone_named,
@@ -33,6 +31,7 @@ from equipoise.monitoring.moments import (
 from equipoise.monitoring.retention import merge_older
 from equipoise.monitoring.series import Series
 from equipoise.monitoring.store.database import is_postgres
+from equipoise.monitoring.store.files import mode_of
 from equipoise.monitoring.store.merges import evidence_of, policies_of, remember_policy
 from equipoise.monitoring.store.store import Entry, Store
 from equipoise.monitoring.webhook import Delivery, send
@@ -170,10 +169,11 @@ class Monitor:
                     f"the batch for {name} has no rows, so nothing was added; tables without rows say nothing."
                 )
         store = self._store(create=True, write=True)
-        if known is None:
-            stream = store.define(stream)
-            require_same(stream, counts, time_column)
-        receipts = store.add(stream, entries, replace=replace)
+        with store.writing():
+            if known is None:
+                stream = store.define(stream)
+                require_same(stream, counts, time_column)
+            receipts = store.add(stream, entries, replace=replace)
         return Added(name=stream.name, receipts=tuple(receipts), zone=zone, left_out=left_out)
 
     def _known(self, name: str) -> Stream | None:
@@ -440,8 +440,8 @@ class Monitor:
         with store.reading():
             found = []
             for stream in store.streams():
-                batches, rows, *times = store.sizes(stream)
-                first, last = (None if at is None else from_number(at) for at in times)
+                batches, rows, times = store.sizes(stream)
+                first, last = times or (None, None)
                 found.append(StreamSummary(stream, batches, rows, first, last))
         return StreamList(store=store.name, streams=tuple(found), zone=zone_named(timezone))
 
@@ -489,4 +489,4 @@ def _utc_now() -> datetime.datetime:
 
 
 def _exists(address: str) -> bool:
-    return is_postgres(address) or Path(address).exists()
+    return is_postgres(address) or mode_of(address) is not None

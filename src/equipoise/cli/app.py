@@ -138,6 +138,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
             f"{place}: {error.strerror or error}; free some disk space, or write elsewhere."
         )
     except Exception as error:
+        if str(error) == "Query interrupted":  # so DuckDB passes Ctrl-C on while it starts
+            return _fail("interrupted.", 130)
         if "EQUIPOISE_DEBUG" in os.environ:
             raise
         return _fail(

@@ -80,6 +80,8 @@ class StreamFinding:
     A rate that drifts does not change it; and it holds for the group's share of all these rows."""
     ub_low: float
     ub_high: float
+    value: float
+    """Value of the limited measure within batches: UB, UB relative to K, or the ratio of rates."""
     log10_e: float
     """Decimal logarithm of the e-value: 2 is evidence of 100 to 1."""
     since: datetime.datetime | None
@@ -123,8 +125,8 @@ class StreamCheck(Result):
         The rules, and the level of the evidence.
     findings
         Every group and label that rules apply to; alerts come first.
-    batches, rows
-        Numbers of batches and of rows of the stream.
+    batches, rows, tested
+        Numbers of batches and of rows of the stream, and of batches that are tested.
     """
 
     name: str
@@ -135,6 +137,7 @@ class StreamCheck(Result):
     rows: int
     first: datetime.datetime | None
     last: datetime.datetime | None
+    tested: int
     remarks: tuple[str, ...] = ()
     zone: datetime.tzinfo = datetime.UTC
 
@@ -191,9 +194,7 @@ class StreamCheck(Result):
         n = len(self.findings)
         pairs = f"{n:,} group and label {'pair' if n == 1 else 'pairs'}"
         if not n:
-            return (
-                "No group could be compared with others in any batch, so nothing can be judged yet."
-            )
+            return f"{self._nothing} Nothing can be judged yet."
         if self.status == "outside":
             return f"Alert: {len(self.alerts):,} of {pairs} are outside their limits."
         if self.status == "undecided":
@@ -205,6 +206,18 @@ class StreamCheck(Result):
             ] * bool(vanished)
             return f"No alert, but {' and '.join(parts)}. Leave small groups out with `min_count`."
         return f"No alert: the limits hold for all {pairs}, as far as the batches tell."
+
+    @property
+    def _nothing(self) -> str:
+        """Why there is no finding."""
+        least = max(rule.min_count for rule in self.watched.rules)
+        if not self.batches:
+            return "The stream has no batches."
+        if not self.tested:
+            return "No batch has come since the tests began."
+        if least > 1:
+            return f"No group with at least {least:,} rows could be compared with others."
+        return "No group could be compared with others in any batch."
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -224,14 +237,26 @@ class StreamCheck(Result):
     def explain(self, finding: StreamFinding) -> str:
         """What one finding says, in a sentence."""
         label = format_value(finding.label)
-        sure = (
-            f"if the limit held in every batch, the chance of ever seeing this much evidence was at "
-            f"most 1 in {_odds(finding.log10_e)}"
-        )
+        found = f"{self._value(finding)} within batches{self._since(finding)}"
+        if finding.kind in ("outside", "changed"):
+            return (
+                f"{finding.group} for {label}: {finding.rule.limits} does not hold, {found}; if the limit "
+                "held in every batch, the chance of ever seeing this much evidence was at most 1 in "
+                f"{_odds(finding.log10_e)}."
+            )
         return (
-            f"{finding.group} for {label}: {finding.rule.limits} does not hold, UB is "
-            f"{number(finding.ub)} within batches{self._since(finding)}; {sure}."
+            f"{finding.group} for {label}: {found}; the e-value against {finding.rule.limits} is "
+            f"{_evidence(finding.log10_e)}, which is no alert."
         )
+
+    @staticmethod
+    def _value(finding: StreamFinding) -> str:
+        """The value of the limited measure, and UB if this is another."""
+        if finding.rule.measure == "impact_ratio":
+            return f"the ratio of rates is {finding.value:.3g} and UB {number(finding.ub)}"
+        if finding.rule.k != 1:
+            return f"UB relative to K is {number(finding.value)}"
+        return f"UB is {number(finding.ub)}"
 
     def _since(self, finding: StreamFinding) -> str:
         return "" if finding.since is None else f", since about {shown(finding.since, self.zone)}"

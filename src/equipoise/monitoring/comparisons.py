@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -75,7 +75,7 @@ class Comparisons:
         Then the label has had rows, and the groups have as many as the rule asks. Nothing that
         comes later changes this number, so that a check of every day is one of all days.
         """
-        least = np.array([self.rules[self.pairs[i].rule].min_count for i in self.pair], np.int64)
+        least = np.array([rule.min_count for rule in self.rules], np.int64)[self._rules]
         found = self.seen.copy()
         for lines in (self._lines, self.against):
             asked = np.flatnonzero((least > 1) & (lines != REST))
@@ -85,13 +85,32 @@ class Comparisons:
                 found[here] = np.maximum(found[here], number)
         return found
 
-    @property
+    @functools.cached_property
     def _lines(self) -> NDArray[np.intp]:
-        return np.array([self.pairs[i].line for i in self.pair], np.intp)
+        return np.array([pair.line for pair in self.pairs], np.intp)[self.pair]
 
-    @property
+    @functools.cached_property
     def _labels(self) -> NDArray[np.intp]:
-        return np.array([self.pairs[i].label for i in self.pair], np.intp)
+        return np.array([pair.label for pair in self.pairs], np.intp)[self.pair]
+
+    @functools.cached_property
+    def _rules(self) -> NDArray[np.intp]:
+        return self.rule_numbers[self.pair]
+
+    @functools.cached_property
+    def rule_numbers(self) -> NDArray[np.intp]:
+        """The number of the rule of each pair."""
+        return np.array([pair.rule for pair in self.pairs], np.intp)
+
+    def of_rules(self, value: Callable[[Rule], float]) -> Floats:
+        """A value of the rule of each pair."""
+        return np.array([value(rule) for rule in self.rules], np.float64)[self.rule_numbers]
+
+    def are_on(self, measure: str) -> NDArray[np.bool_]:
+        """Which pairs have a rule on a measure."""
+        return np.array([rule.measure == measure for rule in self.rules], np.bool_)[
+            self.rule_numbers
+        ]
 
     def sums(self, cases: Floats) -> Samples:
         """The samples in sums of batches: a line for each group, the last for all rows."""
@@ -121,16 +140,12 @@ class Comparisons:
 
     def bounds(self, samples: Samples) -> tuple[Floats, Floats]:
         """The bounds of p1/p0 in each batch: no evidence is against what is between them."""
-        found = np.array([_bounds(self.rules[self.pairs[i].rule]) for i in self.pair]).reshape(
-            -1, 2
-        )
+        found = np.array([_bounds(rule) for rule in self.rules]).reshape(-1, 2)[self._rules]
         least, most = found[:, :1], found[:, 1:]
-        on_ub = np.array(
-            [self.rules[self.pairs[i].rule].measure == "uniform_bias" for i in self.pair]
-        )
-        if on_ub.all():
-            return ratio_bounds(samples.share, least, most)
+        on_ub = self.are_on("uniform_bias")[self.pair]
         low, high = ratio_bounds(samples.share, least, most)
+        if on_ub.all():
+            return low, high
         return np.where(on_ub[:, None], low, least), np.where(on_ub[:, None], high, most)
 
 
@@ -155,11 +170,14 @@ def find_comparisons(
         fitting = fitting_rules(groups.counts, groups.codes, rules, key)
         least = np.array([rule.min_count for rule in rules])[fitting]
         fits = (fitting >= 0) & (totals[:, None] >= least)
-        for line, label in np.argwhere(fits).tolist():
-            number = int(fitting[line, label])
-            against = _against(groups, totals, rules[number], line)
-            if against:
-                pairs.append(WatchedPair(line, label, number, against))
+        known: dict[tuple[int, int], tuple[int, ...]] = {}
+        for (line, label), number in zip(
+            np.argwhere(fits).tolist(), fitting[fits].tolist(), strict=True
+        ):
+            if (line, number) not in known:
+                known[line, number] = _against(groups, totals, rules[number], line)
+            if known[line, number]:
+                pairs.append(WatchedPair(line, label, number, known[line, number]))
     return _comparisons(pairs, rules, groups)
 
 
@@ -179,7 +197,8 @@ def _settled(rule: Rule, counts: Counts, favourable: str | None) -> Rule:
             f"the rule {rule.words} cannot be tested batch by batch; monitored rules are on "
             "uniform_bias or impact_ratio."
         )
-    return settle_label(rule, counts, favourable)
+    # Tests of single tables have no part in those of a stream.
+    return settle_label(replace(rule, significance=None), counts, favourable)
 
 
 def _against(
@@ -187,7 +206,7 @@ def _against(
 ) -> tuple[int, ...]:
     """What a rule compares a group with; nothing if there is nothing to compare it with."""
     if rule.measure == "uniform_bias" or rule.reference in (None, "rest"):
-        return (REST,) if totals[line] < groups.all_rows.sum() else ()
+        return (REST,) if totals[line] < groups.n_rows else ()
     sizes = np.array([len(axis) for axis in groups.counts.sensitive])
     fixed = groups.codes[line] != sizes
     if rule.reference == "best":

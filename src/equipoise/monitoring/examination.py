@@ -10,14 +10,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from equipoise.errors import InputError
+from equipoise.lattice import Group
+from equipoise.measures.measurement import group_of
 from equipoise.monitoring.check import Kind, StreamCheck, StreamFinding, Watched
-from equipoise.monitoring.comparisons import find_comparisons, named
+from equipoise.monitoring.comparisons import find_comparisons
 from equipoise.monitoring.evidence.factors import log_factors
 from equipoise.monitoring.evidence.intervals import confidence_sequence
 from equipoise.monitoring.evidence.samples import Samples
 from equipoise.monitoring.kept import KeptEvidence, load
 from equipoise.monitoring.moments import from_number, to_number
 from equipoise.monitoring.series import GroupSeries, Series
+from equipoise.monitoring.tallies import Tally, ratios_within, sum_up
 from equipoise.monitoring.watch import Watch, watch
 
 if TYPE_CHECKING:
@@ -26,7 +30,9 @@ if TYPE_CHECKING:
 _BACK = 40
 """Number of batches before an excursion in which a change may have begun."""
 _GONE = 15.0
-"""Expected number of rows since a group was last seen; at 15, chance alone has odds of e^-15."""
+"""A group has vanished if chance puts all its rows before now with a probability of e^-15 or less."""
+_MANY = 100_000
+"""Number of groups and labels of which a check says how there would be fewer."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,26 +57,27 @@ def run_tests(
 ) -> Examination:
     """Run all tests of a stream; ``kept`` is the evidence that merged batches left, by key."""
     if watched.tags:
-        series = series.tagged(watched.tags)
+        series = _tagged(series, watched.tags)
     groups = series.groups(watched.max_order)
     comparisons = find_comparisons(groups, watched.rules, watched.favourable)
     begin, remarks = tests_begin(series), []
     places = np.array([batch.place for batch in series.batches], np.int64)
     last_merged = max((b.place for b in series.batches if b.state == "merged"), default=0)
     before: KeptEvidence | None = None
+    after = max(begin, last_merged)
     if last_merged > begin:
         merged_to, evidence = kept.get(watched.key(begin), (0, None))
         if evidence is not None and merged_to >= last_merged:
-            start = int(np.searchsorted(places, merged_to, side="right"))
-            before = load(evidence, comparisons, start, watched.alpha)
+            first = int(np.searchsorted(places, merged_to, side="right"))
+            before = load(evidence, comparisons, first, watched.alpha)
+        if before is not None:
+            after = merged_to
         else:
-            start = int(np.searchsorted(places, last_merged, side="right"))
             remarks.append(
-                "The tests begin after the merged batches, because these rules were not checked before "
-                "the batches were merged."
+                "The tests begin after the merged batches, because no evidence of these rules was kept when "
+                "they were merged."
             )
-    else:
-        start = int(np.searchsorted(places, begin, side="right"))
+    start = int(np.searchsorted(places, after, side="right"))
     found = watch(comparisons, watched.alpha, start=start, before=before)
     if begin:
         when = next(e for e in reversed(series.events) if e.kind == "acknowledged")
@@ -78,6 +85,16 @@ def run_tests(
             f"{when.text} The tests begin with the batches after {when.noted:%Y-%m-%d %H:%M} UTC."
         )
     return Examination(series, groups, watched, found, start, begin, before, tuple(remarks))
+
+
+def _tagged(series: Series, tags: Mapping[str, str]) -> Series:
+    found = series.tagged(tags)
+    if len(series) and not len(found):
+        known = sorted({f"{k}={v}" for batch in series.batches for k, v in batch.tags.items()})
+        asked = ", ".join(f"{k}={v}" for k, v in tags.items())
+        there = f"there are {', '.join(known[:10])}" if known else "its batches have no tags"
+        raise InputError(f"no batch of {series.stream.name} has the tag {asked}; {there}.")
+    return found
 
 
 def tests_begin(series: Series) -> int:
@@ -103,11 +120,26 @@ def check_series(
         findings=tuple(chosen),
         batches=sum(batch.merged for batch in series.batches),
         rows=sum(batch.n for batch in series.batches),
+        tested=sum(batch.merged for batch in series.batches if batch.place > tested.begin),
         first=series.first if len(series) else None,
         last=series.last if len(series) else None,
-        remarks=tested.remarks,
+        remarks=(*tested.remarks, *_of_merged(tested), *_many(len(findings))),
         zone=zone,
     )
+
+
+def _of_merged(tested: Examination) -> list[str]:
+    if tested.before is None:
+        return []
+    since = len(tested.series) - tested.start
+    batches = "batch that was" if since == 1 else "batches that were"
+    return [f"Confidence sequences are those of the {since:,} {batches} not merged."]
+
+
+def _many(n: int) -> list[str]:
+    if n <= _MANY:
+        return []
+    return [f"{n:,} pairs take long; `max_order` and `min_count` leave small groups out."]
 
 
 _ORDER: Sequence[Kind] = ("outside", "changed", "vanished", "too small", "inside")
@@ -115,45 +147,51 @@ _ORDER: Sequence[Kind] = ("outside", "changed", "vanished", "too small", "inside
 
 def _findings(tested: Examination) -> list[tuple[StreamFinding, int]]:
     """All findings with the numbers of their pairs, alerts first, then by evidence."""
-    watch_, groups = tested.watch, tested.groups
+    watch_ = tested.watch
     tally = _tally(tested)
-    changed = watch_.changed
-    gone = _vanished(groups)
+    kinds = _kinds(tested, tally)
+    order = np.lexsort((-watch_.log_e, kinds))
+    chosen = order[watch_.active[order]]
+    columns = (kinds, tally.rows, tally.cases, tally.batches, tally.ub, _values(tested, tally))
+    listed = [column[chosen].tolist() for column in (*columns, watch_.log_e, watch_.changed)]
+    labels = tested.groups.counts.label.values
+    groups: dict[int, Group] = {}
     found = []
-    for i, pair in enumerate(watch_.comparisons.pairs):
-        if not watch_.active[i]:
-            continue
-        group, label = named(groups, pair)
-        kind: Kind = "inside"
-        if watch_.alerted[i]:
-            kind = "outside"
-        elif changed[i]:
-            kind = "changed"
-        elif gone[pair.line]:
-            kind = "vanished"
-        elif tally.small[i]:
-            kind = "too small"
-        told = kind in ("outside", "changed")
+    for i, kind, rows, cases, batches, ub, value, log_e, changed in zip(
+        chosen.tolist(), *listed, strict=True
+    ):
+        pair = watch_.comparisons.pairs[i]
+        if pair.line not in groups:
+            groups[pair.line] = group_of(tested.groups.counts, tested.groups.codes[pair.line])
         finding = StreamFinding(
-            group=group,
-            label=label,
+            group=groups[pair.line],
+            label=labels[pair.label],
             rule=watch_.comparisons.rules[pair.rule],
-            kind=kind,
-            rows=int(tally.rows[i]),
-            cases=int(tally.cases[i]),
-            batches=int(tally.batches[i]),
-            ub=float(tally.ub[i]),
+            kind=_ORDER[kind],
+            rows=int(rows),
+            cases=int(cases),
+            batches=int(batches),
+            ub=ub,
             ub_low=math.nan,
             ub_high=math.nan,
-            log10_e=float(watch_.log_e[i] / math.log(10)),
-            since=_since(tested, i) if told else None,
+            value=value,
+            log10_e=log_e / math.log(10),
+            since=_since(tested, i) if _ORDER[kind] in ("outside", "changed") else None,
             raised=_raised(tested, i),
-            changed=bool(changed[i]),
-            last_seen=_last_seen(tested, pair.line) if kind == "vanished" else None,
+            changed=changed,
+            last_seen=_last_seen(tested, pair.line) if _ORDER[kind] == "vanished" else None,
         )
         found.append((finding, i))
-    found.sort(key=lambda each: (_ORDER.index(each[0].kind), -each[0].log10_e))
     return found
+
+
+def _kinds(tested: Examination, tally: Tally) -> NDArray[np.intp]:
+    """The place in `_ORDER` of the state of each pair; the first that fits."""
+    comparisons = tested.watch.comparisons
+    lines = np.array([pair.line for pair in comparisons.pairs], np.intp)
+    gone = _vanished(tested.groups)[lines]
+    fits = [tested.watch.alerted, tested.watch.changed, gone, _small(tested, tally)]
+    return np.asarray(np.argmax([*fits, np.ones(len(lines), np.bool_)], axis=0))
 
 
 def _since(tested: Examination, pair: int) -> datetime.datetime | None:
@@ -191,7 +229,7 @@ def _earlier(tested: Examination, pair: int, place: int) -> int:
 
 
 def _raised(tested: Examination, pair: int) -> datetime.datetime | None:
-    place = tested.watch.raised(pair)
+    place = tested.watch.raised.get(pair)
     if place is not None and place < 0 and tested.before is not None:
         return _moment(tested.before.raised_at.get(pair))
     return None if place is None else _time(tested, place)
@@ -222,72 +260,47 @@ def _last_seen(tested: Examination, line: int) -> datetime.datetime | None:
     return _time(tested, int(there[-1])) if len(there) else None
 
 
-@dataclass(frozen=True, eq=False)
-class _Tally:
-    """Sums over the tested batches, for each pair."""
-
-    rows: NDArray[np.float64]
-    cases: NDArray[np.float64]
-    batches: NDArray[np.int64]
-    ub: NDArray[np.float64]
-    small: NDArray[np.bool_]
-
-
-def _tally(tested: Examination) -> _Tally:
+def _tally(tested: Examination) -> Tally:
+    """Sums over the tested batches, with those that were merged since the tests began."""
     comparisons = tested.watch.comparisons
-    n = len(comparisons.pairs)
-    rows, cases, everyone, labelled, above, below = np.zeros((6, n))
-    batches = np.zeros(n, np.int64)
-    simple = comparisons.against_rest()
-    begin = _described_from(tested)
-    size = max(1_000_000 // max(n, 1), 1)
-    for start in range(begin, len(tested.series) if n else 0, size):
-        samples = simple.samples(slice(start, min(start + size, len(tested.series))))
-        used = samples.used
-        x, m, z, r = (np.where(used, part, 0.0) for part in samples)
-        every = np.maximum(m + r, 1.0)
-        rows += m.sum(axis=1)
-        cases += x.sum(axis=1)
-        everyone += (m + r).sum(axis=1)
-        labelled += (x + z).sum(axis=1)
-        above += (x * r / every).sum(axis=1)
-        below += (z * m / every).sum(axis=1)
-        batches += used.sum(axis=1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        share = rows / everyone
-        # 1 − UB = 1/(P + (1 − P)·p0/p1)
-        ub = 1 - above / (share * above + (1 - share) * below)
-        rate = labelled / everyone
-    return _Tally(rows, cases, batches, ub, _small(tested, ub, rate, rows))
+    here = sum_up(comparisons, tested.start)
+    if tested.before is None:
+        return here
+    merged = tested.before.sums.tally_of(comparisons)
+    return Tally(*(one + other for one, other in zip(here, merged, strict=True)))
 
 
-def _described_from(tested: Examination) -> int:
-    """The first batch that sums describe: merged ones are among them, acknowledged ones are not."""
-    places = [batch.place for batch in tested.series.batches]
-    return int(np.searchsorted(places, tests_begin(tested.series), side="right"))
+def _values(tested: Examination, tally: Tally) -> NDArray[np.float64]:
+    """The value that the rule of each pair limits: UB relative to K, or a ratio of rates."""
+    comparisons = tested.watch.comparisons
+    found = 1 - (1 - tally.ub) / comparisons.of_rules(lambda rule: rule.k)
+    ratios = np.flatnonzero(comparisons.are_on("impact_ratio"))
+    if len(ratios):
+        chosen = comparisons.of(ratios.tolist())
+        # Of several groups that one is compared with, that of the farthest.
+        sign = np.where(chosen.of_rules(lambda rule: rule.bounds[0]) > -math.inf, 1.0, -1.0)
+        least = np.full(len(ratios), math.inf)
+        values = ratios_within(chosen, tested.start)
+        np.fmin.at(least, chosen.pair, sign[chosen.pair] * values)
+        found[ratios] = np.where(np.isfinite(least), sign * least, math.nan)
+    return found
 
 
-def _small(
-    tested: Examination,
-    ub: NDArray[np.float64],
-    rate: NDArray[np.float64],
-    rows: NDArray[np.float64],
-) -> NDArray[np.bool_]:
+def _small(tested: Examination, tally: Tally) -> NDArray[np.bool_]:
     """Where UB is outside the limit, and even the most extreme rows could not have raised an alert."""
+    ub, rate, rows = tally.ub, tally.rate, tally.rows
     comparisons = tested.watch.comparisons
-    rules = [comparisons.rules[pair.rule] for pair in comparisons.pairs]
-    on_ub = np.array([rule.measure == "uniform_bias" for rule in rules], np.bool_)
-    low = np.array([rule.bounds[0] for rule in rules])
-    high = np.array([rule.bounds[1] for rule in rules])
-    k = np.array([rule.k for rule in rules])
-    relative = 1 - (1 - ub) / k if len(k) else ub
+    low = comparisons.of_rules(lambda rule: rule.bounds[0])
+    high = comparisons.of_rules(lambda rule: rule.bounds[1])
+    k = comparisons.of_rules(lambda rule: rule.k)
     with np.errstate(divide="ignore", invalid="ignore"):
-        fewer = on_ub & (relative > high)
-        more = on_ub & (relative < low)
-        none = -np.log1p(-np.clip(k * (1 - high) * rate, 0, 1 - 1e-12)) if len(k) else ub
-        every = -np.log(np.clip(k * (1 - low) * rate, 1e-300, 1)) if len(k) else ub
+        relative = 1 - (1 - ub) / k
+        fewer, more = relative > high, relative < low
+        none = -np.log1p(-np.clip(k * (1 - high) * rate, 0, 1 - 1e-12))
+        every = -np.log(np.clip(k * (1 - low) * rate, 1e-300, 1))
         most = rows * np.where(fewer, none, every)
-    return np.asarray((fewer | more) & (most < -math.log(tested.watch.alpha)))
+    small = (fewer | more) & (most < -math.log(tested.watch.alpha))
+    return np.asarray(small & comparisons.are_on("uniform_bias"))
 
 
 def _vanished(groups: GroupSeries) -> NDArray[np.bool_]:
@@ -297,13 +310,15 @@ def _vanished(groups: GroupSeries) -> NDArray[np.bool_]:
         return np.zeros(len(rows), np.bool_)
     before = np.cumsum(every)
     last = rows.shape[1] - 1 - np.argmax(rows[:, ::-1] > 0, axis=1)
-    share = rows.sum(axis=1) / np.maximum(before[last], 1)
-    return np.asarray(share * (before[-1] - before[last]) >= _GONE)
+    # Each row is among those up to the last batch of the group with this share of all rows as chance.
+    shares = np.maximum(before[last], 1) / max(int(before[-1]), 1)
+    return np.asarray(-rows.sum(axis=1) * np.log(shares) >= _GONE)
 
 
 def _with_interval(tested: Examination, finding: StreamFinding, pair: int) -> StreamFinding:
     alone = tested.watch.comparisons.of([pair]).against_rest()
-    samples = alone.samples(slice(_described_from(tested), len(tested.series)))
+    # Merged batches are sums of batches with different rates, which have no ratio in common.
+    samples = alone.samples(slice(tested.start, len(tested.series)))
     end = np.array([samples.x.shape[1]])
     found = confidence_sequence(samples, end, tested.watched.alpha)
     return replace(finding, ub_low=float(found.low[0]), ub_high=float(found.high[0]))

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from equipoise.errors import InputError
 from equipoise.measures.measurement import group_of
 from equipoise.monitoring.comparisons import REST, Comparisons
 from equipoise.monitoring.evidence.process import State
 from equipoise.monitoring.evidence.samples import Floats, sums_after
+from equipoise.monitoring.tallies import OF_GROUP, Tally, of_all_groups
 from equipoise.values import plain
 
 if TYPE_CHECKING:
@@ -22,8 +24,8 @@ if TYPE_CHECKING:
 
     from equipoise.monitoring.series import GroupSeries
 
-ALL = "all"
-"""Stands for all rows among groups, whose names have a sign of equality."""
+_FORMAT = 1
+"""Changes whenever the evidence is computed in another way."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,11 +37,14 @@ class Sums:
 
     rows: Floats
     """Sums of all batches, of recent and of the latest ones: by kind, group and label."""
+    tally: Floats
+    """What describes biases within batches: by sum, group and label."""
 
     @classmethod
     def none(cls, groups: GroupSeries) -> Sums:
         """The sums before the first batch."""
-        return cls(np.zeros((3, len(groups.codes) + 1, len(groups.counts.label))))
+        n, labels = len(groups.codes), len(groups.counts.label)
+        return cls(np.zeros((3, n + 1, labels)), np.zeros((len(Tally._fields), n, labels)))
 
     def after(self, groups: GroupSeries, start: int) -> Sums:
         """The sums after the last batch, where these are those before the batch ``start``."""
@@ -49,7 +54,12 @@ class Sums:
             cases = groups.labels if line == n else groups.cases[line]
             counts = cases[start:].T.astype(np.float64)
             found[:, line] = sums_after(counts, self.rows[:, line])
-        return Sums(found)
+        return Sums(found, self.tally + of_all_groups(groups, start))
+
+    def tally_of(self, comparisons: Comparisons) -> Tally:
+        """What describes the biases of pairs."""
+        lines = [pair.line for pair in comparisons.pairs]
+        return Tally(*self.tally[:, lines, [pair.label for pair in comparisons.pairs]])
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,15 +88,30 @@ def dump(kept: KeptEvidence, comparisons: Comparisons, alpha: float) -> bytes:
             zip(_keys(comparisons), comparisons.pair.tolist(), strict=True)
         )
     }
-    names, labels = _names(comparisons.groups), _labels(comparisons.groups)
-    sums = dict(zip(names, kept.sums.rows.transpose(1, 0, 2).tolist(), strict=True))
-    data = {"alpha": alpha, "lines": lines, "labels": labels, "sums": sums}
+    data = {
+        "format": _FORMAT,
+        "alpha": alpha,
+        "lines": lines,
+        "labels": _labels(comparisons.groups),
+        "groups": _names(comparisons.groups),
+        "sums": [kept.sums.rows.tolist(), kept.sums.tally.tolist()],
+    }
     return zlib.compress(json.dumps(data).encode())
 
 
-def load(data: bytes, comparisons: Comparisons, start: int, alpha: float) -> KeptEvidence:
-    """Read what was kept, for the comparisons of today and the batches from ``start`` on."""
-    told = json.loads(zlib.decompress(data))
+def load(data: bytes, comparisons: Comparisons, start: int, alpha: float) -> KeptEvidence | None:
+    """Read what was kept, for the comparisons of today and the batches from ``start`` on.
+
+    What another version has kept in another format cannot be gone on with, and is None.
+    """
+    try:
+        told = json.loads(zlib.decompress(data))
+    except (zlib.error, ValueError):
+        raise InputError(
+            "the evidence that merged batches left is damaged; restore the store from a copy."
+        ) from None
+    if told.get("format") != _FORMAT:
+        return None
     sums = _sums(told, comparisons.groups)
     state = State.start(len(comparisons), start)
     numbers = _numbers(state)
@@ -115,17 +140,21 @@ def _numbers(state: State) -> Floats:
 
 def _sums(told: Mapping[str, Any], groups: GroupSeries) -> Sums:
     """The sums of the groups and labels of today; those that are new had no rows."""
-    found = Sums.none(groups).rows
+    here = {name: line for line, name in enumerate(_names(groups))}
+    lines = [here[name] for name in told["groups"]]
     place = {label: i for i, label in enumerate(_labels(groups))}
     columns = [place[label] for label in told["labels"]]
-    for line, name in enumerate(_names(groups)):
-        if name in told["sums"]:
-            found[:, line, columns] = told["sums"][name]
-    return Sums(found)
+    rows, tally = (np.array(each, np.float64) for each in told["sums"])
+    found = Sums.none(groups)
+    found.rows[np.ix_(range(len(rows)), [*lines, len(here)], columns)] = rows
+    found.tally[np.ix_(range(len(tally)), lines, columns)] = tally
+    # A label that is new had no rows, but the groups had.
+    found.tally[:OF_GROUP] = found.tally[:OF_GROUP].max(axis=2, keepdims=True)
+    return found
 
 
 def _names(groups: GroupSeries) -> list[str]:
-    return [*(str(group_of(groups.counts, line)) for line in groups.codes), ALL]
+    return [str(group_of(groups.counts, line)) for line in groups.codes]
 
 
 def _labels(groups: GroupSeries) -> list[Any]:

@@ -16,8 +16,8 @@ CONTENT_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 """The media type of the text, for servers that serve it."""
 
 _FAMILIES = (
-    ("equipoise_batches", "counter", "Batches of the stream."),
-    ("equipoise_rows", "counter", "Rows of the stream."),
+    ("equipoise_batches", "gauge", "Batches of the stream, without those that were withdrawn."),
+    ("equipoise_rows", "gauge", "Rows of these batches."),
     ("equipoise_last_batch_timestamp_seconds", "gauge", "Time of the latest batch."),
     ("equipoise_status", "gauge", "0 no alert, 1 an alert, 3 not enough evidence."),
     ("equipoise_alerts", "gauge", "Groups and labels with an alert."),
@@ -55,8 +55,8 @@ def write_metrics(checks: Sequence[StreamCheck]) -> str:
 
 def _stream(samples: dict[str, list[str]], check: StreamCheck) -> None:
     named = _labels(stream=check.name)
-    samples["equipoise_batches"].append(f"equipoise_batches_total{named} {check.batches}")
-    samples["equipoise_rows"].append(f"equipoise_rows_total{named} {check.rows}")
+    samples["equipoise_batches"].append(f"equipoise_batches{named} {check.batches}")
+    samples["equipoise_rows"].append(f"equipoise_rows{named} {check.rows}")
     if check.last is not None:
         time = f"{check.last.timestamp():.3f}"
         samples["equipoise_last_batch_timestamp_seconds"].append(

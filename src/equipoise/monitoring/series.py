@@ -38,7 +38,11 @@ class Series:
             stream = store.stream(name)
             batches, cells = store.batches(stream), store.cells(stream)
             events = store.events(stream)
-        return cls(stream, cells, batches, rows_of(batches, len(cells.values)), events)
+        try:
+            rows = rows_of(batches, len(cells.values))
+        except (ValueError, IndexError) as error:
+            raise store.damaged(type(error).__name__) from None
+        return cls(stream, cells, batches, rows, events)
 
     def __len__(self) -> int:
         return len(self.batches)
@@ -136,6 +140,11 @@ class GroupSeries:
     def all_rows(self) -> NDArray[np.int64]:
         """Rows of each batch."""
         return np.asarray(self.labels.sum(axis=1))
+
+    @functools.cached_property
+    def n_rows(self) -> int:
+        """Rows of all batches."""
+        return int(self.labels.sum())
 
     def shares(self, lines: Sequence[int]) -> NDArray[np.float64]:
         """The share of some groups in each batch; nan where a batch is empty."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
@@ -66,9 +67,10 @@ class Watch:
         family = max(int(self.active.sum()), 1)
         return np.asarray(self.active & (self.log_s >= np.log(MEAN_TIME * family)))
 
-    def raised(self, pair: int) -> int | None:
-        """The number of the batch that raised the present alert of a pair."""
-        return next((e.start for e in self.episodes if e.pair == pair and e.end is None), None)
+    @functools.cached_property
+    def raised(self) -> Mapping[int, int]:
+        """By pair, the number of the batch that raised its present alert."""
+        return {each.pair: each.start for each in self.episodes if each.end is None}
 
     def kept(self, times: Mapping[int, tuple[int | None, int | None]]) -> KeptEvidence:
         """What is left if all batches are merged; ``times`` are since when, and when raised."""

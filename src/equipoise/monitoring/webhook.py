@@ -56,15 +56,18 @@ def sign(body: bytes, timestamp: str, key: bytes) -> str:
 def send(
     data: Mapping[str, Any],
     address: str,
-    key: bytes,
+    key: bytes | str,
     *,
     wait: Callable[[float], object] = time.sleep,
     clock: Callable[[], float] = time.time,
 ) -> Delivery:
     """Send data to an address; tries that fail are repeated after 1, 2, 4 and 8 seconds."""
-    target = _checked(address)
-    if len(key) < _LEAST_KEY:
-        raise InputError(f"the key of a webhook has at least {_LEAST_KEY} bytes, not {len(key)}.")
+    target = read_address(address)
+    secret = key.encode() if isinstance(key, str) else key
+    if len(secret) < _LEAST_KEY:
+        raise InputError(
+            f"the key of a webhook has at least {_LEAST_KEY} bytes, not {len(secret)}."
+        )
     body = json.dumps(data, ensure_ascii=False, allow_nan=False).encode()
     why = ""
     for attempt in range(1, TRIES + 1):
@@ -74,7 +77,7 @@ def send(
             "Content-Type": "application/json",
             "User-Agent": f"equipoise/{__version__}",
             TIMESTAMP: timestamp,
-            SIGNATURE: sign(body, timestamp, key),
+            SIGNATURE: sign(body, timestamp, secret),
         }
         try:
             status, after = _post(target, body, headers)
@@ -94,7 +97,8 @@ def send(
     )
 
 
-def _checked(address: str) -> SplitResult:
+def read_address(address: str) -> SplitResult:
+    """Read the address of a webhook, or say what is wrong with it."""
     try:
         found = urlsplit(address)
         _ = found.port

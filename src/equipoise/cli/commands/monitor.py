@@ -153,6 +153,10 @@ def check(
     """
     if (webhook is None) != (webhook_key is None):
         raise InputError("give --webhook and --webhook-key-file together.")
+    if webhook_always and webhook is None:
+        raise InputError("--webhook-always needs --webhook, the address to post to.")
+    if webhook is not None:
+        _require_webhook(webhook)
     given.pop("quiet")
     monitor = _open(given.pop("store"))
     result = monitor.check(name, **_with_rules(given, config))
@@ -165,6 +169,13 @@ def check(
         sent = monitor.notify(result, webhook, key=webhook_key)
         terminal.say(f"sent to {sent.address} ({sent.status})", quiet=output.quiet)
     return code
+
+
+def _require_webhook(address: str) -> None:
+    """Refuse a wrong address now, and not with the first alert."""
+    from equipoise.monitoring.webhook import read_address
+
+    read_address(address)
 
 
 def _text(result: StreamCheck, top: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sqlite3
 from pathlib import Path
 from urllib.parse import quote
@@ -28,6 +29,16 @@ def is_store(path: Path) -> bool:
     mark = int.from_bytes(start[_MARK], "big")
     # While a new store is written for the first time, its mark is in the log only.
     return mark == schema.APPLICATION or (mark == 0 and _has_log(path) and _is_marked(path))
+
+
+def mode_of(path: str | os.PathLike[str]) -> int | None:
+    """The mode of a file, or None if there is none; 0 without the right to know."""
+    try:
+        return Path(path).stat().st_mode
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return None
+    except OSError:  # opening it tells more
+        return 0
 
 
 def log_of(path: Path) -> Path:

@@ -30,7 +30,8 @@ def policies_of(store: Store, stream: Stream) -> dict[str, dict[str, Any]]:
     lines = store.database.run(
         "SELECT policy, rules FROM equipoise_policy WHERE stream = ?", [stream.number]
     )
-    return {key: json.loads(rules) for key, rules in lines}
+    read = store.read_all(lambda key, rules: (key, json.loads(rules)), lines)
+    return dict(read)
 
 
 def remember_policy(store: Store, stream: Stream, policy: str, rules: Mapping[str, Any]) -> None:

@@ -53,7 +53,11 @@ class PostgresDatabase:
             self.run("UPDATE equipoise_store SET version = ?", [schema.present()])
 
     def _version(self) -> int | None:
-        if self._records.run("SELECT to_regclass('equipoise_store')") == [(None,)]:
+        # Not to_regclass: in a transaction that has waited, it does not see tables made meanwhile.
+        if not self._records.run(
+            "SELECT 1 FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace "
+            "WHERE relname = 'equipoise_store' AND nspname = ANY(current_schemas(false))"
+        ):
             return None
         found: int = self._records.run("SELECT version FROM equipoise_store")[0][0]
         return found

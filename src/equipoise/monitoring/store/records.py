@@ -88,7 +88,7 @@ class Batch:
     COLUMNS = "arrival, place, id, starts, ends, added, state, tags, fingerprint, n, merged, about"
 
     @classmethod
-    def stored(cls, line: tuple[Any, ...]) -> Batch:
+    def stored(cls, *line: Any) -> Batch:
         """Read a batch from the columns of a store."""
         arrival, place, id_, starts, ends, added, state, tags, print_, n, merged, about, *cells = (
             line
@@ -138,6 +138,11 @@ class Event:
     noted: datetime.datetime
     kind: EventKind
     about: Mapping[str, Any]
+
+    @classmethod
+    def stored(cls, place: int, noted: int, kind: EventKind, about: str) -> Event:
+        """Read an event from the columns of a store."""
+        return cls(place, from_number(noted), kind, json.loads(about))
 
     @property
     def text(self) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
+import stat
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,9 +14,13 @@ from urllib.parse import quote
 
 from equipoise.errors import InputError, SourceNotFound
 from equipoise.monitoring.store import schema
+from equipoise.monitoring.store.files import mode_of
 
 WAIT = 30.0
 """Number of seconds to wait for another program that writes."""
+_BREATH = 0.1
+"""Number of seconds that SQLite waits by itself, in which Ctrl-C is not heard."""
+_WRITE = "BEGIN IMMEDIATE"
 
 
 class SqliteDatabase:
@@ -36,9 +42,10 @@ class SqliteDatabase:
     # ------------------------------------------------------------------ opening
 
     def _require_file(self, *, create: bool) -> None:
-        if self.path.is_dir():
+        mode = mode_of(self.path)
+        if mode is not None and stat.S_ISDIR(mode):
             raise InputError(f"{self.name} is a folder; a store is a file, such as bias.sqlite.")
-        if self.path.exists():
+        if mode is not None:
             return
         if not create:
             raise SourceNotFound(
@@ -54,33 +61,37 @@ class SqliteDatabase:
                 return self._connect(f"{where}?mode=rwc")
             connection = self._connect(f"{where}?mode=ro")
             try:
-                connection.execute("PRAGMA schema_version").fetchone()
+                _patiently(connection, "PRAGMA schema_version")
             except sqlite3.DatabaseError as error:
                 connection.close()
                 log = Path(f"{self.path}-wal")
-                refused = "unable to open" in str(error) or "readonly" in str(error)
+                said = ("unable to open", "readonly", "disk I/O", "full")
+                refused = any(words in str(error) for words in said)
                 if not refused or (log.exists() and log.stat().st_size):
                     raise
-                # Nobody writes, and the folder does not let a reader keep its own files there.
+                # Nobody writes, and the folder has no place for the files that a reader keeps there.
                 return self._connect(f"{where}?mode=ro&immutable=1")
         return connection
 
     def _connect(self, uri: str) -> sqlite3.Connection:
         return sqlite3.connect(
-            uri, uri=True, timeout=WAIT, isolation_level=None, check_same_thread=False
+            uri, uri=True, timeout=_BREATH, isolation_level=None, check_same_thread=False
         )
 
     def _prepare(self, *, create: bool) -> None:
         """Check that the file is a store; make or migrate it if it is to be written."""
-        mark, version = self._marks()
-        if mark != schema.APPLICATION:
+        with self.reading():  # another program may be making the store
+            mark, version = self._marks()
             tables = self.run("SELECT count(*) FROM sqlite_master")[0][0]
+        if mark != schema.APPLICATION:
             if tables or mark:
                 raise InputError(
                     f"{self.name} is a SQLite database, but no store of equipoise monitor; name another file."
                 )
             if not create:
-                raise InputError(f"{self.name} is empty, and no store; name another file.")
+                raise InputError(
+                    f"{self.name} is empty; equipoise monitor add makes a store of it with the first batch."
+                )
         if version > schema.present():
             raise InputError(
                 f"{self.name} was written by a newer version of Equipoise (its format is {version}, this "
@@ -103,7 +114,7 @@ class SqliteDatabase:
         return mark, version
 
     def _migrate(self) -> None:
-        self._connection.execute("PRAGMA journal_mode = WAL")
+        self.run("PRAGMA journal_mode = WAL")
         with self.writing():
             _, version = self._marks()  # another program may have been faster
             for statement in schema.statements("sqlite", version):
@@ -126,25 +137,29 @@ class SqliteDatabase:
     @contextlib.contextmanager
     def writing(self) -> Iterator[None]:
         """Change the store, as the only one who does; all of it at the end of the block, or nothing."""
-        with self._transaction("BEGIN IMMEDIATE"):
+        with self._transaction(_WRITE):
             yield
 
     @contextlib.contextmanager
     def _transaction(self, begin: str) -> Iterator[None]:
+        at_end = False
         with self._explained():
-            self._connection.execute(begin)
             try:
+                self.run(begin)  # Ctrl-C may come just after it
                 yield
-                self._connection.execute("COMMIT")
-            except BaseException:
+                at_end = True
+                self.run("COMMIT")
+            except BaseException as error:
                 # A full disk has rolled back by itself.
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
+                elif at_end and begin == _WRITE and isinstance(error, KeyboardInterrupt):
+                    raise KeyboardInterrupt(f"{self.name} was already changed") from None
                 raise
 
     def run(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Run a statement; parameters are question marks."""
-        return self._connection.execute(statement, values).fetchall()
+        return _patiently(self._connection, statement, values)
 
     def run_many(self, statement: str, lines: Sequence[Sequence[Any]]) -> None:
         """Run a statement for each line of values."""
@@ -158,10 +173,14 @@ class SqliteDatabase:
             yield
         except sqlite3.DatabaseError as error:
             raise self._error(error) from None
+        except UnicodeDecodeError:  # of a message that repeats what is damaged
+            raise self._error(sqlite3.DatabaseError("its tables cannot be read")) from None
 
     def _error(self, error: sqlite3.DatabaseError) -> InputError:
-        said = str(error)
-        if "locked" in said or "busy" in said:
+        said = str(error).partition(" with text ")[
+            0
+        ]  # which may be long, and none that can be read
+        if _is_busy(error):
             return InputError(
                 f"{self.name} is in use by another program, which did not finish within {WAIT:.0f} seconds; "
                 "nothing was changed. Try again."
@@ -179,4 +198,25 @@ class SqliteDatabase:
             )
         if "not a database" in said:
             return InputError(f"{self.name} is no store of equipoise monitor; name another file.")
-        return InputError(f"{self.name} is damaged or cannot be used ({said}).")
+        return InputError(
+            f"{self.name} is damaged or cannot be used ({said}); restore it from a copy."
+        )
+
+
+def _patiently(
+    connection: sqlite3.Connection, statement: str, values: Sequence[Any] = ()
+) -> list[tuple[Any, ...]]:
+    """Run a statement, again and again while another program is in its way."""
+    end = time.monotonic() + WAIT
+    while True:
+        try:
+            return connection.execute(statement, values).fetchall()
+        except sqlite3.OperationalError as error:
+            if not _is_busy(error) or time.monotonic() > end:
+                raise
+        # SQLite itself does not wait where a store is made.
+        time.sleep(_BREATH / 10)
+
+
+def _is_busy(error: sqlite3.DatabaseError) -> bool:
+    return "locked" in str(error) or "busy" in str(error)

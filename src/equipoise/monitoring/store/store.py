@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import datetime
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -31,6 +31,7 @@ from equipoise.monitoring.store.records import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+_Read = TypeVar("_Read")
 Outcome: TypeAlias = Literal["added", "there", "corrected"]
 _LONGEST_NAME = 200
 _SLACK = datetime.timedelta(minutes=5)
@@ -81,7 +82,7 @@ class Store:
         self.writes = write
         """Whether it was opened to be written."""
         self._known: dict[int, dict[str, int]] = {}
-        self._is_reading = False
+        self._is_reading = self._is_writing = False
 
     @property
     def name(self) -> str:
@@ -106,7 +107,7 @@ class Store:
             lines = self.database.run(
                 "SELECT stream, name, definition FROM equipoise_stream ORDER BY folded"
             )
-        return tuple(Stream.stored(*line) for line in lines)
+        return self.read_all(Stream.stored, lines)
 
     def stream(self, name: str) -> Stream:
         """The stream of a name."""
@@ -132,12 +133,12 @@ class Store:
                 f"there is a stream {lines[0][1]!r}, and names that differ only in case are refused; write "
                 "it as it is."
             )
-        return Stream.stored(*lines[0]) if lines else None
+        return self.read_all(Stream.stored, lines)[0] if lines else None
 
     def define(self, wanted: Stream) -> Stream:
         """Make a stream, or return the one that another program has made at the same time."""
         _require_name(wanted.name)
-        with self.database.writing():
+        with self.writing():
             found = self._find(wanted.name)
             if found is not None:
                 return found
@@ -158,7 +159,7 @@ class Store:
         self, stream: Stream, entries: Sequence[Entry], *, replace: bool = False
     ) -> list[Receipt]:
         """Add batches, all or none; with ``replace`` those that are there are corrected."""
-        with self.database.writing():
+        with self.writing():
             cells = self._cell_numbers(stream)
             return [self._add_one(stream, entry, cells, replace=replace) for entry in entries]
 
@@ -183,7 +184,7 @@ class Store:
         if self._was_merged(stream, entry, fingerprint):
             return Receipt("there", _unwritten(entry, fingerprint))
         if entry.is_now:
-            self._require_clock(stream, entry.at)
+            self._require_clock(stream, self._clock())
         remarks = [*entry.remarks, *self._drift(entry, cells)]
         late = self._late(stream, entry) if there is None else None
         if there is not None and there.state == "current":
@@ -208,7 +209,7 @@ class Store:
             "AND state <> 'merged' ORDER BY arrival DESC LIMIT 1",
             [stream.number, id_],
         )
-        return Batch.stored(lines[0]) if lines else None
+        return self.read_all(Batch.stored, lines)[0] if lines else None
 
     def _was_merged(self, stream: Stream, entry: Entry, fingerprint: str) -> bool:
         """Whether a batch was merged with others as it is; a correction of it comes too late."""
@@ -264,7 +265,8 @@ class Store:
         """New values of columns, which earlier batches do not have."""
         if not cells:
             return []
-        known = [set(column) for column in zip(*map(cell_values, cells), strict=True)]
+        before = self.read_all(cell_values, [(text,) for text in cells])
+        known = [set(column) for column in zip(*before, strict=True)]
         said = []
         for axis, seen in zip(entry.counts.axes, known, strict=True):
             used = set(entry.counts.codes[:, entry.counts.axes.index(axis)].tolist())
@@ -385,10 +387,7 @@ class Store:
             "SELECT place, noted, kind, about FROM equipoise_event WHERE stream = ? ORDER BY event",
             [stream.number],
         )
-        return tuple(
-            Event(place, from_number(noted), kind, json.loads(about))
-            for place, noted, kind, about in lines
-        )
+        return self.read_all(Event.stored, lines)
 
     def batches(self, stream: Stream, *, everything: bool = False) -> tuple[Batch, ...]:
         """The batches in the order in which they are tested, with their cells.
@@ -401,23 +400,37 @@ class Store:
             "ORDER BY place, arrival",
             [stream.number],
         )
-        return tuple(map(Batch.stored, lines))
+        return self.read_all(Batch.stored, lines)
 
-    def sizes(self, stream: Stream) -> tuple[int, int, int | None, int | None]:
-        """Numbers of batches and rows of a stream, and its first and last time."""
-        batches, rows, first, last = self.database.run(
+    def sizes(self, stream: Stream) -> tuple[int, int, list[datetime.datetime]]:
+        """Numbers of batches and rows of a stream, and its first and last time, if it has batches."""
+        batches, rows, *times = self.database.run(
             "SELECT coalesce(sum(merged), 0), coalesce(sum(n), 0), min(starts), max(ends) "
             "FROM equipoise_batch WHERE stream = ? AND state IN ('current', 'merged')",
             [stream.number],
         )[0]
-        return int(batches), int(rows), first, last
+        known = [(time,) for time in times if time is not None]
+        return int(batches), int(rows), list(self.read_all(from_number, known))
 
     def cells(self, stream: Stream) -> StreamCells:
         """The cells of a stream by number."""
         lines = self.database.run(
             "SELECT cell_values FROM equipoise_cell WHERE stream = ? ORDER BY cell", [stream.number]
         )
-        return StreamCells(stream, tuple(cell_values(text) for (text,) in lines))
+        return StreamCells(stream, self.read_all(cell_values, lines))
+
+    def read_all(
+        self, read: Callable[..., _Read], lines: Iterable[Sequence[Any]]
+    ) -> tuple[_Read, ...]:
+        """Read the lines of a table; a database may be damaged in places that it does not check."""
+        try:
+            return tuple(read(*line) for line in lines)
+        except (ValueError, TypeError, LookupError, ArithmeticError) as error:
+            raise self.damaged(type(error).__name__) from None
+
+    def damaged(self, why: str) -> InputError:
+        """An error that says that what was written cannot be read."""
+        return InputError(f"{self.name} is damaged ({why}); restore it from a copy.")
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[None]:
@@ -432,13 +445,31 @@ class Store:
             finally:
                 self._is_reading = False
 
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[None]:
+        """Change the store until the block ends, all of it or nothing."""
+        if self._is_writing:
+            yield
+            return
+        with self.database.writing():
+            self._is_writing = True
+            try:
+                yield
+            finally:
+                self._is_writing = False
+
 
 def rows_of(batches: Sequence[Batch], cells: int) -> NDArray[np.int64]:
-    """The rows of all batches: a line per cell, a column per batch."""
+    """The rows of all batches: a line per cell, a column per batch.
+
+    A ValueError or an IndexError tells that they are not those that were written.
+    """
     pairs = np.frombuffer(b"".join(batch.cells for batch in batches), PAIR)
     lengths = [len(batch.cells) // PAIR.itemsize for batch in batches]
     found = np.zeros((cells, len(batches)), np.int64)
     found[pairs["cell"], np.repeat(np.arange(len(batches)), lengths)] = pairs["rows"]
+    if found.sum(axis=0).tolist() != [batch.n for batch in batches]:
+        raise ValueError("other numbers of rows")
     return found
 
 
