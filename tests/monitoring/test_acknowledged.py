@@ -74,6 +74,14 @@ def test_right_after_an_acknowledgement_the_groups_with_alerts_are_drawn(monitor
     assert all(bar["alarms"] for bar in biases(history))
 
 
+def test_without_any_alert_groups_are_drawn_right_after_an_acknowledgement(monitor):
+    fill(monitor, quiet(30))
+    monitor.acknowledge("hires")
+    history = monitor.history("hires")
+    assert history.alarms == ()
+    assert {str(line.group) for line in history.lines} == {"sex=w", "sex=m"}
+
+
 def test_each_stretch_has_its_own_alerts(monitor):
     fill(monitor, biased(20))
     monitor.acknowledge("hires")

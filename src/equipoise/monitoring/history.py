@@ -339,7 +339,7 @@ def _chosen(
     latest = sorted(alarms, key=lambda a: (a.end is None, a.end), reverse=True)
     ranked += [(alarm.group, alarm.label) for alarm in latest]
     ranked += [(f.group, f.label) for f in checked.findings]
-    ranked += known if group is not None else []
+    ranked += known  # right after an acknowledgement there are no findings
     found = [
         known[each]
         for each in dict.fromkeys(ranked)

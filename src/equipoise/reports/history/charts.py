@@ -182,24 +182,20 @@ def _ends(data: Mapping[str, Any]) -> tuple[float, float]:
 
 
 def _time(data: Mapping[str, Any], width: int, field: str = "t") -> Any:
-    scale = alt.Scale(domain=list(_ends(data)), nice=False, zero=False)
-    if data["even"]:
-        scale = alt.Scale(type="utc", domain=list(_ends(data)), nice=False)
-    axis: dict[str, Any] = {
-        "title": None,
-        "grid": False,
-        "labelOverlap": True,
-        "labelSeparation": 10,
-    }
-    axis["tickCount"] = max(3, width // 110)
+    axis: dict[str, Any] = {"title": None, "grid": False, "labelOverlap": True}
+    axis["labelSeparation"] = 10
     if data["ticks"] is not None:
         axis |= _written(data["ticks"], width)
-    return alt.X(f"{field}:{'T' if data['even'] else 'Q'}", scale=scale, axis=alt.Axis(**axis))
+        scale = alt.Scale(domain=list(_ends(data)), nice=False, zero=False)
+        return alt.X(f"{field}:Q", scale=scale, axis=alt.Axis(**axis))
+    axis["tickCount"] = max(3, width // 110)
+    scale = alt.Scale(type="utc", domain=list(_ends(data)), nice=False)
+    return alt.X(f"{field}:T", scale=scale, axis=alt.Axis(**axis))
 
 
 def _written(ticks: Sequence[Mapping[str, Any]], width: int) -> dict[str, Any]:
     """What is written at some periods; of few there is room for the first and the last."""
     kept = ticks if width == WIDE or len(ticks) < 3 else [ticks[0], ticks[-1]]
     places, texts = [each["at"] for each in kept], [each["text"] for each in kept]
-    told = f"{json.dumps(texts)}[indexof({json.dumps(places)}, +datum.value)]"
+    told = f"{json.dumps(texts)}[indexof({json.dumps(places)}, datum.value)]"
     return {"values": places, "labelExpr": told, "labelFlush": True}

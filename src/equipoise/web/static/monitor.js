@@ -35,9 +35,10 @@ function time({ even, ticks }) {
   const axis = { title: null, grid: false, labelOverlap: true, labelSeparation: 8, tickCount: 5 };
   if (ticks) {
     axis.values = ticks.map((each) => each.at);
-    axis.labelExpr = `${JSON.stringify(ticks.map((each) => each.text))}[indexof(${JSON.stringify(axis.values)}, +datum.value)]`;
+    axis.labelExpr = `${JSON.stringify(ticks.map((each) => each.text))}[indexof(${JSON.stringify(axis.values)}, datum.value)]`;
   }
-  return even
+  // A scale of times would read single numbers as years.
+  return even && !ticks
     ? { field: "t", type: "temporal", scale: { type: "utc", nice: false }, axis }
     : { field: "t", type: "quantitative", scale: { nice: false, zero: false }, axis };
 }
@@ -69,6 +70,16 @@ function biases(shown, lines) {
   }, data, { key: JSON.stringify(lines.map((line) => [line.name, line.domain, line.ticks, PARTS.map((part) => line[part].length > 0)])) }).then((view) => picks(view));
 }
 
+/** A name in as many lines as it needs, since names often differ at their ends only. */
+function wrapped(name, width) {
+  const lines = [];
+  for (const word of name.split(" ")) {
+    if (lines.length && 7.6 * (lines.at(-1).length + word.length + 1) <= width) lines[lines.length - 1] += ` ${word}`;
+    else lines.push(word);
+  }
+  return lines;
+}
+
 /** One group and label: what is drawn first lies below. */
 function bias(line, i, width) {
   const x = time(line);
@@ -78,7 +89,7 @@ function bias(line, i, width) {
   const layer = (part, mark, encoding) => line[part].length ? [{ data: { name: `${part}${i}` }, mark, encoding }] : [];
   const about = { tooltip: { field: "about" }, description: { field: "about" } };
   return {
-    width, height: 130, title: { text: line.name, anchor: "start", frame: "group", fontWeight: "normal", fontSize: 13, limit: width, offset: line.alarms.length ? 18 : 6 },
+    width, height: 130, title: { text: wrapped(line.name, width), anchor: "start", frame: "group", fontWeight: "normal", fontSize: 13, limit: width, offset: line.alarms.length ? 18 : 6 },
     layer: [
       ends(line),
       ...layer("band", { type: "area", color: ink("--more"), opacity: 0.18, clip: true, aria: false }, { x, y: y("low"), y2: { field: "high" }, detail: { field: "piece" } }),
@@ -107,14 +118,14 @@ function evidence(shown, made) {
       ends(made),
       ...(made.breaks.length ? [{ data: { name: "breaks" }, mark: { type: "rule", color: ink("--soft"), strokeWidth: 1 }, encoding: { x: time(made), tooltip: { field: "about" }, description: { field: "about" } } }] : []),
       { data: { name: "thresholds" }, mark: { type: "rule", strokeDash: [5, 4], color: ink("--soft"), aria: false }, encoding: { y: { field: "at", type: "quantitative" } } },
-      { data: { name: "points" }, mark: { type: "line", strokeWidth: 2, tooltip: true }, encoding: { x: time(made), detail: { field: "piece" }, y: { field: "log10_e", type: "quantitative", axis: { title: "evidence: 10 to the power of", tickCount: 5 } }, ...named(made.names), tooltip: { field: "about" }, description: { field: "name" } } },
+      { data: { name: "points" }, mark: { type: "line", strokeWidth: 2, tooltip: true }, encoding: { x: time(made), detail: { field: "piece" }, y: { field: "log10_e", type: "quantitative", axis: { title: "evidence: 10 to the power of", tickCount: 5 } }, ...named(made.names, width), tooltip: { field: "about" }, description: { field: "name" } } },
     ],
   }), { points: made.points, thresholds, span: span(made), ...(made.breaks.length ? { breaks: made.breaks } : {}) }, { key: JSON.stringify([made.names, made.ticks, made.breaks.length > 0]) });
 }
 
 /** Colours and dashes of lines, so that nobody has to tell colours apart. */
-function named(names) {
-  const legend = { title: null, orient: "bottom", direction: "vertical", columns: 1, symbolType: "stroke", symbolSize: 300, labelLimit: 340 };
+function named(names, width) {
+  const legend = { title: null, orient: "bottom", direction: "vertical", columns: 1, symbolType: "stroke", symbolSize: 300, labelLimit: Math.min(500, width - 20) };
   const colours = COLOURS();
   return {
     color: { field: "name", type: "nominal", scale: { domain: names, range: names.map((_, i) => colours[i % colours.length]) }, legend },
@@ -142,7 +153,7 @@ function shares(id, points, names, made) {
     width, height: 200,
     layer: [
       ends(made),
-      { data: { name: "points" }, mark: { type: "line", strokeWidth: 1.8 }, encoding: { x: time(made), y: { field: "share", type: "quantitative", axis: { title: "share of rows", format: "%", tickCount: 5 } }, ...named(names), tooltip: { field: "about" }, description: { field: "name" } } },
+      { data: { name: "points" }, mark: { type: "line", strokeWidth: 1.8 }, encoding: { x: time(made), y: { field: "share", type: "quantitative", axis: { title: "share of rows", format: "%", tickCount: 5 } }, ...named(names, width), tooltip: { field: "about" }, description: { field: "name" } } },
     ],
   }), { points, span: span(made) }, { key: JSON.stringify([names, made.ticks]) });
 }
