@@ -187,13 +187,13 @@ class Monitor:
 
     # ------------------------------------------------------------------ changing
 
-    def withdraw(self, id: str, *, name: str, reason: str = "") -> None:  # noqa: A002
+    def withdraw(self, name: str, *, id: str, reason: str = "") -> None:  # noqa: A002
         """Take a batch out of all sums and tests. It is kept, and may be added again with ``replace``.
 
         Parameters
         ----------
-        id, name
-            Id of the batch and name of its stream.
+        name, id
+            Name of the stream, and id of the batch.
         reason
             Why it is withdrawn, for the history.
         """

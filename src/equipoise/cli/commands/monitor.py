@@ -295,7 +295,7 @@ Example:
 @options.quiet
 def withdraw(store: str, name: str, id_: str, reason: str, quiet: bool) -> None:
     """Take a batch out of all sums and tests. It is kept, and the history tells why."""
-    _open(store).withdraw(id_, name=name, reason=reason)
+    _open(store).withdraw(name, id=id_, reason=reason)
     terminal.say(f"withdrew the batch {id_} of {name}", quiet=quiet)
 
 
