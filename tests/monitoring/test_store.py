@@ -283,7 +283,7 @@ def test_a_table_is_split_by_its_times(monitor):
         "2026-02-22T23:00:00+00:00",
         "2026-03-08T23:00:00+00:00",
     ]
-    with pytest.raises(InputError, match="leave out `at` and `id`"):
+    with pytest.raises(InputError, match="leave out `at`"):
         monitor.add(rows, name="s", time_column="when", at="2026-01-01")
     with pytest.raises(InputError, match="no row has a time"):
         monitor.add({**rows, "when": [None] * 4}, name="s", time_column="when")
