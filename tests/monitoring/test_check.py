@@ -209,7 +209,7 @@ def test_withdrawing_the_cause_ends_an_alert(monitor):
     fill(monitor, [*quiet(10), *biased(6, women=0.01, men=0.9), *quiet(10, seed=2)])
     assert monitor.check("hires").exit_code == 1
     for batch in monitor.batches("hires").batches[10:16]:
-        monitor.withdraw(batch.id, name="hires")
+        monitor.withdraw("hires", id=batch.id)
     assert monitor.check("hires").exit_code == 0
 
 
@@ -251,7 +251,7 @@ def test_merged_batches_are_still_known(monitor):
     with pytest.raises(InputError, match="was merged with others and can no longer be corrected"):
         monitor.add(day(), name="hires", at=START, id=old, replace=True)
     with pytest.raises(InputError, match="was merged with others and can no longer be withdrawn"):
-        monitor.withdraw(old, name="hires")
+        monitor.withdraw("hires", id=old)
     assert monitor.merge("hires", older_than="7d", every="week") == (0, 0)
 
 
