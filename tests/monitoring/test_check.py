@@ -343,3 +343,29 @@ def test_a_significance_of_single_tables_is_not_shown(monitor):
     rule = {"min_impact_ratio": 0.8, "reference": "best", "label": "yes", "significance": 0.05}
     (limits,) = {f.rule.limits for f in monitor.check("hires", policy={"rules": [rule]}).findings}
     assert "p >" not in limits
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("[chek]\nmax-abs-ub = 0.3", r"no table \[check\] with limits; it has chek"),
+        ("", r"no table \[check\] with limits; it is empty"),
+        ("[monitor]\nstore = 'x'", "it has monitor"),
+    ],
+)
+def test_a_policy_file_has_limits(monitor, tmp_path, text, why):
+    fill(monitor, quiet(3))
+    (tmp_path / "limits.toml").write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=why):
+        monitor.check("hires", policy=tmp_path / "limits.toml")
+    with pytest.raises(InputError, match="`policy` is a Policy, a mapping"):
+        monitor.check("hires", policy=[1])
+
+
+def test_spans_may_be_timedeltas(monitor):
+    fill(monitor, quiet(5))
+    days = datetime.timedelta(days=2)
+    assert monitor.counts("hires", window=days) == monitor.counts("hires", window="2d")
+    for wrong in (7, datetime.timedelta(), "0d", "999999999999w", "9" * 13 + "d"):
+        with pytest.raises(InputError, match="a span of time"):
+            monitor.counts("hires", window=wrong)

@@ -44,7 +44,11 @@ def watched_by(policy: Any, given: WatchOptions) -> Watched:
     """Say what is watched by a policy and options; without any rule, |UB| of at most 0.1."""
     data: Any = policy
     if isinstance(policy, (str, os.PathLike)):
-        data = read_config(policy).get("check", {})
+        data = _limits_in(policy)
+    elif policy is not None and not isinstance(policy, (Mapping, Policy)):
+        raise InputError(
+            f"`policy` is a Policy, a mapping as in equipoise.toml, or the path of a file, not {policy!r}."
+        )
     max_order = given.max_order
     if not isinstance(data, Policy):
         data = {k.replace("-", "_"): v for k, v in dict(data or {}).items()}
@@ -83,6 +87,15 @@ def require_batch(at: Any, time_column: Any, every: Any, id_: Any) -> None:
         raise InputError(f"`time_column` must be the name of a column, not {short(time_column)}.")
     if time_column is not None and at is not None:
         raise InputError("`time_column` gives every batch its time; leave out `at`.")
+
+
+def _limits_in(file: str | os.PathLike[str]) -> Any:
+    """The table of limits of a file; a file that was named must have one."""
+    config = read_config(file)
+    if "check" not in config:
+        there = f"it has {', '.join(map(str, config))}" if config else "it is empty"
+        raise InputError(f"{os.fspath(file)} has no table [check] with limits; {there}.")
+    return config["check"]
 
 
 def count_batch(

@@ -17,8 +17,8 @@ _UNITS = {
     "d": datetime.timedelta(days=1),
     "w": datetime.timedelta(weeks=1),
 }
-_LONGEST = 36_500
-"""Maximum number of days of a span."""
+_LONGEST = datetime.timedelta(days=36_500)
+"""Maximum length of a span."""
 _SHOWN = 40
 """Maximum number of characters of a text that an error repeats."""
 
@@ -77,12 +77,19 @@ def read_moment(given: Any, zone: datetime.tzinfo = datetime.UTC) -> datetime.da
         raise InputError(f"the time {given!s} is outside the years that can be used.") from None
 
 
-def read_span(text: str) -> datetime.timedelta:
-    """Read a span of time such as 12h, 30d or 4w.
+def read_span(given: Any) -> datetime.timedelta:
+    """Read a span of time: a timedelta, or a text such as 12h, 30d or 4w.
 
     >>> read_span("30d"), read_span("2 weeks")
     (datetime.timedelta(days=30), datetime.timedelta(days=14))
     """
+    found = given if isinstance(given, datetime.timedelta) else _span(given)
+    if not datetime.timedelta() < found <= _LONGEST:
+        raise InputError(f"a span of time is above 0 and at most 100 years, not {short(given)}.")
+    return found
+
+
+def _span(text: Any) -> datetime.timedelta:
     if not isinstance(text, str):
         raise InputError(f"a span of time is a text such as 12h, 30d or 4w, not {short(text)}.")
     found = _SPAN.fullmatch(text)
@@ -90,10 +97,8 @@ def read_span(text: str) -> datetime.timedelta:
     words = ("h", "hour", "hours", "d", "day", "days", "w", "week", "weeks")
     if found is None or unit is None or found[2].lower() not in words:
         raise InputError(f"{short(text)} is not a span of time; write it as 12h, 30d or 4w.")
-    # Compared as numbers first: a span may be too long to be one.
-    if not 0 < int(found[1][:12]) * (unit / _UNITS["d"]) <= _LONGEST or len(found[1]) > 12:
-        raise InputError(f"a span of time is above 0 and at most 100 years, not {short(text)}.")
-    return int(found[1]) * unit
+    # A span may be too long to be one.
+    return min(int(found[1][:12]), 10**7) * unit if len(found[1]) <= 12 else 2 * _LONGEST
 
 
 def to_number(moment: datetime.datetime) -> int:
