@@ -166,7 +166,7 @@ def write_stream(path: Path) -> None:
             counts = eq.Counts.from_mapping(cells, sensitive=["sex", "race"], label="granted")
             when = first + datetime.timedelta(days=day)
             monitor.add(counts, name="loans", at=when, id=f"day-{day + 1}")
-        monitor.withdraw("day-21", name="loans", reason="a test run")
+        monitor.withdraw("loans", id="day-21", reason="a test run")
 
 
 def prepare(page: Page, explorer: Explorer) -> dict[str, str]:

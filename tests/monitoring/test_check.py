@@ -209,7 +209,7 @@ def test_withdrawing_the_cause_ends_an_alert(monitor):
     fill(monitor, [*quiet(10), *biased(6, women=0.01, men=0.9), *quiet(10, seed=2)])
     assert monitor.check("hires").exit_code == 1
     for batch in monitor.batches("hires").batches[10:16]:
-        monitor.withdraw(batch.id, name="hires")
+        monitor.withdraw("hires", id=batch.id)
     assert monitor.check("hires").exit_code == 0
 
 
@@ -251,7 +251,7 @@ def test_merged_batches_are_still_known(monitor):
     with pytest.raises(InputError, match="was merged with others and can no longer be corrected"):
         monitor.add(day(), name="hires", at=START, id=old, replace=True)
     with pytest.raises(InputError, match="was merged with others and can no longer be withdrawn"):
-        monitor.withdraw(old, name="hires")
+        monitor.withdraw("hires", id=old)
     assert monitor.merge("hires", older_than="7d", every="week") == (0, 0)
 
 
@@ -343,3 +343,29 @@ def test_a_significance_of_single_tables_is_not_shown(monitor):
     rule = {"min_impact_ratio": 0.8, "reference": "best", "label": "yes", "significance": 0.05}
     (limits,) = {f.rule.limits for f in monitor.check("hires", policy={"rules": [rule]}).findings}
     assert "p >" not in limits
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("[chek]\nmax-abs-ub = 0.3", r"no table \[check\] with limits; it has chek"),
+        ("", r"no table \[check\] with limits; it is empty"),
+        ("[monitor]\nstore = 'x'", "it has monitor"),
+    ],
+)
+def test_a_policy_file_has_limits(monitor, tmp_path, text, why):
+    fill(monitor, quiet(3))
+    (tmp_path / "limits.toml").write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=why):
+        monitor.check("hires", policy=tmp_path / "limits.toml")
+    with pytest.raises(InputError, match="`policy` is a Policy, a mapping"):
+        monitor.check("hires", policy=[1])
+
+
+def test_spans_may_be_timedeltas(monitor):
+    fill(monitor, quiet(5))
+    days = datetime.timedelta(days=2)
+    assert monitor.counts("hires", window=days) == monitor.counts("hires", window="2d")
+    for wrong in (7, datetime.timedelta(), "0d", "999999999999w", "9" * 13 + "d"):
+        with pytest.raises(InputError, match="a span of time"):
+            monitor.counts("hires", window=wrong)

@@ -69,6 +69,15 @@ def test_one_error_is_one_sentence_and_nothing_is_added(folder, capsys):
         (f"add two.csv {WHERE} --timezone Mars", "there is no time zone 'Mars'"),
         (f"add two.csv {WHERE} --tag north", "a tag is written name=value"),
         (f"add two.csv {WHERE} --weight sex", "leave out --weight"),
+        (
+            f"add two.csv {WHERE} --time-column day",
+            "column 'day' not found in two.csv; it has: sex",
+        ),
+        (f"add two.csv {WHERE} --time-column sex", "has values that are no times, such as 'm'"),
+        (f"add two.csv {WHERE} --time-column day --at 2026-11-14", "leave out --at"),
+        (f"add two.csv {WHERE} --every week", "name the column of times, or leave out --every"),
+        (f"add two.csv {WHERE} --every day", "name the column of times, or leave out --every"),
+        (f"add two.csv {WHERE} --tag region=north --tag region=south", "is given twice"),
         ("check --store bias.sqlite --name hire", "Did you mean 'hires'?"),
         ("check --store none.sqlite --name hires", "there is no store none.sqlite"),
         (f"check {WHERE} --webhook http://localhost/x", "together"),
@@ -83,7 +92,37 @@ def test_one_error_is_one_sentence_and_nothing_is_added(folder, capsys):
         assert why in captured.err, line
         assert captured.err.startswith("error: ")
         assert captured.out == ""
+    for given, why in (("", "must not be empty"), ("x" * 201, "has at most 200 characters")):
+        assert run(["monitor", "add", "two.csv", *WHERE.split(), "--id", given]) == 2
+        assert f"the id of a batch {why}" in capsys.readouterr().err
     assert eq.Monitor("bias.sqlite").counts("hires") == before
+
+
+def test_a_table_is_split_and_what_is_left_out_is_told(folder, capsys):
+    table = folder / "rows.csv"
+    table.write_text(
+        "t,sex,hired\n2026-03-27T23:30:00Z,w,yes\n2026-03-27,m,no\n,w,no\n2026-03-27,w,\n",
+        encoding="utf-8",
+    )
+    line = f"add rows.csv {WHERE} -s sex -l hired --time-column t --timezone Europe/Berlin"
+    assert typed(line) == 0
+    assert capsys.readouterr().out.splitlines()[:3] == [
+        "Added 2 batches with 2 rows to hires, 2026-03-27 to 2026-03-28.",
+        "1 row without a time is in no batch.",
+        "1 row without a label was left out.",
+    ]
+    table.write_text("t,sex,hired\n2026-03-27,m,no\n2026-03-28,w,no\n", encoding="utf-8")
+    assert typed(line) == 2
+    assert "correct it with --replace, or name these parts of the period with --id" in (
+        capsys.readouterr().err
+    )
+    assert typed(f"{line} --replace") == 0
+    assert capsys.readouterr().out.splitlines()[1:] == ["1 was corrected.", "1 was already there."]
+    # A default is no error where it does not apply.
+    (folder / "equipoise.toml").write_text('[monitor]\nevery = "month"\n', encoding="utf-8")
+    assert typed(f"add rows.csv {WHERE} --at 2026-04-01") == 0
+    assert typed(f"add rows.csv {WHERE} --time-column t --id more") == 0
+    assert "Added the batch more 2026-03-01 of 2026-03-01" in capsys.readouterr().out
 
 
 def test_defaults_and_rules_come_from_the_configuration(folder, capsys):

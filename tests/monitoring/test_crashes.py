@@ -518,7 +518,7 @@ def test_what_ctrl_c_came_too_late_for_is_told(store, monkeypatch, last, said):
         monitor.acknowledge(NAME)  # opened before Ctrl-C is pressed
         patch.setattr(Interrupted, "last", last)
         with pytest.raises(KeyboardInterrupt) as caught:
-            monitor.withdraw("1", name=NAME)
+            monitor.withdraw(NAME, id="1")
         assert str(caught.value).endswith(said)
         patch.setattr(Interrupted, "last", "")
         # Nothing is left open that would keep others from writing.

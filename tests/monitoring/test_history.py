@@ -121,7 +121,7 @@ def test_a_single_period_is_numbers_and_two_are_charts(monitor, tmp_path, days):
 
 def test_a_history_without_batches_has_a_page_without_charts(monitor, tmp_path):
     fill(monitor, quiet(1))
-    monitor.withdraw(monitor.batches("hires").batches[0].id, name="hires")
+    monitor.withdraw("hires", id=monitor.batches("hires").batches[0].id)
     history = monitor.history("hires")
     assert history.periods == ()
     write_page(history, tmp_path / "h.html")

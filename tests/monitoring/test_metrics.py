@@ -47,7 +47,7 @@ def test_the_text_is_openmetrics(tmp_path):
 def test_an_empty_store_has_no_samples(tmp_path):
     with eq.Monitor(tmp_path / "bias.sqlite") as monitor:
         fill(monitor, quiet(1))
-        monitor.withdraw(monitor.batches("hires").batches[0].id, name="hires")
+        monitor.withdraw("hires", id=monitor.batches("hires").batches[0].id)
         found = families(monitor.metrics())
     assert [s.value for s in found["equipoise_status"].samples] == [3.0]
     assert found["equipoise_uniform_bias"].samples == []

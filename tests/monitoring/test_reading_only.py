@@ -46,7 +46,7 @@ def test_looking_changes_nothing(store):
     "change",
     [
         lambda monitor: monitor.add(COUNTS, name="hires", at="2026-12-01"),
-        lambda monitor: monitor.withdraw("1", name="hires"),
+        lambda monitor: monitor.withdraw("hires", id="1"),
         lambda monitor: monitor.acknowledge("hires"),
         lambda monitor: monitor.merge("hires", older_than="2d"),
     ],

@@ -81,13 +81,13 @@ def test_a_corrected_batch_keeps_its_place_in_the_tests(monitor):
 def test_a_withdrawn_batch_is_kept_but_not_counted(monitor):
     fill(monitor, [day(), day(women=20)])
     wrong = monitor.batches("hires").batches[1].id
-    monitor.withdraw(wrong, name="hires", reason="a test run")
+    monitor.withdraw("hires", id=wrong, reason="a test run")
     assert monitor.counts("hires") == day()
     assert [b.state for b in monitor.batches("hires").batches] == ["current", "withdrawn"]
     with pytest.raises(InputError, match="is already withdrawn; nothing was changed"):
-        monitor.withdraw(wrong, name="hires")
+        monitor.withdraw("hires", id=wrong)
     with pytest.raises(InputError, match="'none' of hires is not there"):
-        monitor.withdraw("none", name="hires")
+        monitor.withdraw("hires", id="none")
     events = monitor.history("hires").events
     assert [event.kind for event in events] == ["withdrawn"]
     assert "a test run" in events[0].text
@@ -285,7 +285,7 @@ def test_a_table_is_split_by_its_times(monitor):
         "2026-02-22T23:00:00+00:00",
         "2026-03-08T23:00:00+00:00",
     ]
-    with pytest.raises(InputError, match="leave out `at` and `id`"):
+    with pytest.raises(InputError, match="leave out `at`"):
         monitor.add(rows, name="s", time_column="when", at="2026-01-01")
     with pytest.raises(InputError, match="no row has a time"):
         monitor.add({**rows, "when": [None] * 4}, name="s", time_column="when")

@@ -363,7 +363,7 @@ def test_merging_keeps_what_was_acknowledged_tagged_late_and_corrected(opened):
         monitor.add(
             batches[40], name="hires", at=START + 20 * DAY, id="20", tags=tags, replace=True
         )
-        monitor.withdraw("21", name="hires")
+        monitor.withdraw("hires", id="21")
     for each in options:
         merged.check("hires", **each)
     assert merged.merge("hires", older_than="5d", every="month")[0] > 20
@@ -384,7 +384,7 @@ def test_the_level_of_the_evidence_may_differ_from_that_before_merging(opened):
         if monitor is merged:
             monitor.merge("hires", older_than="1d", every="day")
         for each in added[-2:]:  # so that no batch is tested after the evidence that was kept
-            monitor.withdraw(each.batch.id, name="hires")
+            monitor.withdraw("hires", id=each.batch.id)
     assert {b.state for b in merged.batches("hires").batches} == {"merged", "withdrawn"}
     numbers = []
     for alpha in (0.5, 0.05, 1e-9):
@@ -467,7 +467,7 @@ def test_a_withdrawn_batch_that_is_added_again_after_a_merge_is_tested(opened):
     for monitor in (merged, whole):
         added = fill(monitor, batches)
         monitor.check("hires")
-        monitor.withdraw(added[4].batch.id, name="hires")
+        monitor.withdraw("hires", id=added[4].batch.id)
         if monitor is merged:
             monitor.merge("hires", older_than="5d")
             monitor.add(batches[4], name="hires", at=START + 4 * DAY, replace=True)

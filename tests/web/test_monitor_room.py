@@ -38,7 +38,7 @@ def folder(tmp_path_factory):
     streams.write_store(root / "bias.sqlite")
     streams.write_store(root / "bias.sqlite", name="-odd 'name'", days=8, columns=ODD)
     with eq.Monitor(root / "bias.sqlite") as monitor:
-        monitor.withdraw("day-3", name="loans", reason="a <i>test</i>")
+        monitor.withdraw("loans", id="day-3", reason="a <i>test</i>")
     streams.write_store(root / "deep" / "watched", days=3)
     streams.write_store(outside / "secret.sqlite", name="secret", days=3)
     (root / "link.sqlite").symlink_to(outside / "secret.sqlite")
@@ -263,7 +263,7 @@ def test_a_stream_without_batches(desk, folder):
     path = streams.write_store(folder / "root" / "gone.sqlite", days=2)
     with eq.Monitor(path) as monitor:
         for number in range(2):
-            monitor.withdraw(f"day-{number}", name="loans")
+            monitor.withdraw("loans", id=f"day-{number}")
     shown = json.loads(told(desk, store="gone.sqlite"))
     assert (shown["status"], shown["charts"], shown["periods"]) == ("undecided", None, [])
     page = part(desk, store="gone.sqlite")

@@ -7,9 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace as changed
 from pathlib import Path
-from typing import Any
-
-import numpy as np
+from typing import Any, get_args
 
 from equipoise import datasets
 from equipoise.api.measurement import count
@@ -22,19 +20,19 @@ from equipoise.measures.configuration import read_config
 from equipoise.measures.policy import Policy
 from equipoise.monitoring.check import Watched
 from equipoise.monitoring.columns import Expected, answer
-from equipoise.monitoring.moments import floor, read_moment
+from equipoise.monitoring.moments import short
+from equipoise.monitoring.names import batch_name, read_tags, require_encodable
+from equipoise.monitoring.store.entries import Entry
 from equipoise.monitoring.store.records import Stream
+from equipoise.monitoring.times import TIME, no_times, require_times, split_by_time, with_times
 from equipoise.options import take
 from equipoise.options.count import ReadOptions
 from equipoise.options.monitor import Every, WatchOptions
 from equipoise.progress import Reporter
-from equipoise.values import MISSING
+from equipoise.validate import one_of
 
 DEFAULT_LIMIT = 0.1
 """Largest |UB| that is allowed where no rule says otherwise."""
-_TIME = "equipoise_time"
-"""Name of the attribute that the time of each row is counted as."""
-
 
 _WEIGHTS = (
     "a stream holds numbers of rows, and these are weighted; leave out `weight`. With `count`, a "
@@ -42,28 +40,15 @@ _WEIGHTS = (
 )
 
 
-def read_tags(tags: Mapping[str, str] | Sequence[str]) -> dict[str, str]:
-    """Read tags that are given as names and values, or as texts such as ``region=north``.
-
-    >>> read_tags(["region=north"])
-    {'region': 'north'}
-    """
-    if isinstance(tags, Mapping):
-        return {str(name): str(value) for name, value in tags.items()}
-    found = {}
-    for text in [tags] if isinstance(tags, str) else tags:
-        name, equals, value = text.partition("=")
-        if not equals or not name.strip():
-            raise InputError(f"a tag is written name=value, as in region=north, not {text!r}.")
-        found[name.strip()] = value.strip()
-    return found
-
-
 def watched_by(policy: Any, given: WatchOptions) -> Watched:
     """Say what is watched by a policy and options; without any rule, |UB| of at most 0.1."""
     data: Any = policy
     if isinstance(policy, (str, os.PathLike)):
-        data = read_config(policy).get("check", {})
+        data = _limits_in(policy)
+    elif policy is not None and not isinstance(policy, (Mapping, Policy)):
+        raise InputError(
+            f"`policy` is a Policy, a mapping as in equipoise.toml, or the path of a file, not {policy!r}."
+        )
     max_order = given.max_order
     if not isinstance(data, Policy):
         data = {k.replace("-", "_"): v for k, v in dict(data or {}).items()}
@@ -88,6 +73,31 @@ def watched_by(policy: Any, given: WatchOptions) -> Watched:
     )
 
 
+def require_batch(at: Any, time_column: Any, every: Any, id_: Any) -> None:
+    """Refuse a time and an id that are none, or do not go together."""
+    one_of("every", every, get_args(Every))
+    if id_ is not None:
+        batch_name(id_)
+    if time_column is None and every != "day":
+        raise InputError(
+            "`every` is the length of the batches that `time_column` makes; name the column of times, or leave "
+            "out `every`."
+        )
+    if time_column is not None and not isinstance(time_column, str):
+        raise InputError(f"`time_column` must be the name of a column, not {short(time_column)}.")
+    if time_column is not None and at is not None:
+        raise InputError("`time_column` gives every batch its time; leave out `at`.")
+
+
+def _limits_in(file: str | os.PathLike[str]) -> Any:
+    """The table of limits of a file; a file that was named must have one."""
+    config = read_config(file)
+    if "check" not in config:
+        there = f"it has {', '.join(map(str, config))}" if config else "it is empty"
+        raise InputError(f"{os.fspath(file)} has no table [check] with limits; {there}.")
+    return config["check"]
+
+
 def count_batch(
     data: Any,
     name: str,
@@ -101,12 +111,13 @@ def count_batch(
     """Count a batch as its stream asks; a new stream is that of its first batch."""
     if isinstance(data, Counts):
         _refuse_weights(data)
+        require_encodable(text for axis in data.axes for text in (axis.name, *axis.values))
         if time_column is not None:
             raise InputError("counts have no column of times; give rows, or `at`.")
         if known is not None:
             require_same(known, data, None)
         return data, known or _new_stream(name, data, {}), ()
-    asked_bins, given_sql = dict(options.get("bins") or {}), options.get("sql")
+    asked_bins = dict(options.get("bins") or {})
     if options.get("weight") is not None:
         raise InputError(_WEIGHTS)
     remarks: tuple[str, ...] = ()
@@ -114,15 +125,16 @@ def count_batch(
     if known is not None:
         _require_request(known, columns, options)
         columns, options, expected = _as_before(known, data, columns, options)
-        remarks = expected.remarks if expected is not None else ()
+        remarks = () if expected is None else expected.remarks
     else:
         columns, options = _with_columns(data, columns, options)
     if time_column is not None:
-        columns, options = _with_time(data, columns, options, time_column, every)
-    counts = count(data, **columns, progress=progress, **options)
+        counts = _count_times(data, columns, options, time_column, every, progress)
+    else:
+        counts = count(data, **columns, progress=progress, **options)
     _refuse_weights(counts)
     if known is None:
-        return counts, _new_stream(name, counts, asked_bins, time_column, given_sql), remarks
+        return counts, _new_stream(name, counts, asked_bins, time_column), remarks
     if expected is not None and (expected.renamed or expected.vanished):
         if time_column is not None:
             raise InputError(
@@ -143,25 +155,19 @@ def _new_stream(
     counts: Counts,
     asked_bins: Mapping[str, Any],
     time_column: str | None = None,
-    sql: str | None = None,
 ) -> Stream:
     made_by = counts.request_for_rows()
     # Counts may be sums over attributes that were counted.
-    kept = tuple(a.name for a in counts.sensitive if time_column is None or a.name != _TIME)
+    kept = tuple(a.name for a in counts.sensitive if time_column is None or a.name != TIME)
     bins = {name: edges for name, edges in made_by.bins.items() if name in kept}
     column = None if counts.request is None else counts.request.count
     request = changed(made_by, sensitive=kept, bins=bins, count=column)
-    # The times were added to what the user asked for.
-    reading = {
-        **counts.reading.to_dict(),
-        "sql": counts.reading.sql if time_column is None else sql,
-    }
-    return Stream(0, name, request, asked_bins, reading)
+    return Stream(0, name, request, asked_bins, counts.reading.to_dict())
 
 
 def require_same(stream: Stream, counts: Counts, time_column: str | None) -> None:
     """Refuse counts of other columns or bins."""
-    names = tuple(a.name for a in counts.axes if time_column is None or a.name != _TIME)
+    names = tuple(a.name for a in counts.axes if time_column is None or a.name != TIME)
     if names != stream.columns:
         raise _other_columns(stream, names)
     mine = {n: b for n, b in stream.request.bins.items() if isinstance(b, tuple)}
@@ -230,9 +236,12 @@ def _as_before(
     engine, _ = take_engine(left)
     source = locate(data, **vars(how))
     names = [column.name for column in engine.schema(source)]
-    if request.count is not None and request.count not in names:
-        request = changed(request, count=None)  # rows by themselves, where others were counts
+    uncounted = request.count if request.count not in names else None
+    if "count" in given or uncounted is not None:
+        request = changed(request, count=given.get("count"))
     found = answer(request, names, source.name)
+    if uncounted is not None and request.count is None:
+        found = changed(found, uncounted=uncounted)
     asked: CountRequest = found.request
     columns = {"sensitive_features": list(asked.sensitive), "label": asked.label, "y": None}
     own = {k: getattr(asked, k) for k in ("count", "bins", "na", "missing", "missing_label")}
@@ -246,8 +255,8 @@ def _with_columns(
     sensitive, label = columns["sensitive_features"], columns["label"]
     if columns["y"] is not None or (sensitive and label):
         return columns, options
-    if isinstance(data, str) and data in datasets.names() and not Path(data).exists():
-        card = datasets.card(data)
+    card = _bundled(data)
+    if card is not None:
         named = {"sensitive_features": sensitive or card.sensitive, "label": label or card.label}
         return {**columns, **named}, {"count": card.count, **options}
     reading, _ = take(ReadOptions, options)
@@ -255,57 +264,81 @@ def _with_columns(
     return columns, options
 
 
-def _with_time(
+def _bundled(data: Any) -> datasets.Card | None:
+    """The card of a bundled table, if that is what a name means."""
+    known = isinstance(data, str) and data in datasets.names() and not Path(data).exists()
+    return datasets.card(data) if known else None
+
+
+def _count_times(
     data: Any,
-    columns: dict[str, Any],
-    options: dict[str, Any],
+    columns: Mapping[str, Any],
+    options: Mapping[str, Any],
     time_column: str,
     every: Every,
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Add the time of each row as one more attribute, to the day or to the hour."""
+    progress: Reporter,
+) -> Counts:
+    """Count a table with the time of each row as one more attribute."""
     if columns["y"] is not None:
         raise InputError("`time_column` names a column of a table; give `data` instead of `y`.")
-    reading, _ = take(ReadOptions, options)
-    source = locate(data, **vars(reading))
-    mark = "`" if source.kind == "spark" else '"'
-    name = mark + time_column.replace(mark, 2 * mark) + mark
-    time = f"CAST({name} AS DATE)"
-    if every == "hour":
-        time = f"date_trunc('hour', CAST({name} AS TIMESTAMP))"
-    given = options.get("sql")
-    table = "input" if given is None else f"({given.rstrip().rstrip(';')}) AS given"
+    how, left = take(ReadOptions, options)
+    engine, left = take_engine(left, progress)
+    na = options.get("na") or ()
+    source = with_times(
+        locate(data, **vars(how)),
+        engine,
+        time_column,
+        hours=every == "hour",
+        na=[na] if isinstance(na, str) else na,
+    )
+    card = _bundled(data)
+    if card is not None and left.get("count") is None:
+        left["count"] = card.count
     sensitive = columns["sensitive_features"]
-    listed = [sensitive] if isinstance(sensitive, str) else list(sensitive or ())
-    query = f"SELECT *, {time} AS {_TIME} FROM {table}"
-    return {**columns, "sensitive_features": [*listed, _TIME]}, {**options, "sql": query}
+    listed = [sensitive] if isinstance(sensitive, str) else list(sensitive)
+    counts = count(
+        source,
+        sensitive_features=[*listed, TIME],
+        label=columns["label"],
+        engine=engine,
+        progress=progress,
+        **left,
+    )
+    require_times(source, engine, time_column, counts)
+    return counts
 
 
-def split_by_time(
-    counts: Counts, every: Every, zone: datetime.tzinfo
-) -> tuple[int, list[tuple[datetime.datetime, Counts]]]:
-    """Split counts by the attribute of times; return the rows without one, and a part for each time."""
-    axis = counts.axis(_TIME)
-    position = counts.axes.index(axis)
-    left_out, of_time = 0, {}
-    for code, value in enumerate(axis.values):
-        if value is MISSING:
-            left_out = int(counts.rows[counts.codes[:, position] == code].sum())
-        else:
-            of_time[code] = floor(read_moment(value, zone), every, zone)
-    parts = []
-    for when in sorted(set(of_time.values())):
-        inside = [code for code, moment in of_time.items() if moment == when]
-        parts.append((when, _part(counts, position, inside)))
-    return left_out, parts
+def entries_of(
+    batch: Entry, name: str, time_column: str | None, every: Every, zone: datetime.tzinfo
+) -> tuple[int, list[Entry]]:
+    """Split a batch by the times of its rows, if it has them; return the rows without one, and the parts."""
+    left_out, entries = 0, [batch]
+    if time_column is not None:
+        left_out, parts = split_by_time(batch.counts, every, zone)
+        if not parts:
+            raise no_times(time_column)
+        entries = [
+            changed(
+                batch,
+                counts=counts,
+                at=at,
+                id=batch.id and batch_name(f"{batch.id} {_period(at, every, zone)}"),
+                is_now=False,
+                by_time=True,
+                remarks=() if i else batch.remarks,
+            )
+            for i, (at, counts) in enumerate(parts)
+        ]
+    if not all(entry.counts.n for entry in entries):
+        raise InputError(
+            f"the batch for {name} has no rows, so nothing was added; tables without rows say nothing."
+        )
+    return left_out, entries
 
 
-def _part(counts: Counts, position: int, codes: Sequence[int]) -> Counts:
-    """The rows of some values of an attribute, without the attribute."""
-    kept = np.isin(counts.codes[:, position], codes)
-    part = changed(counts, codes=counts.codes[kept], rows=counts.rows[kept])
-    names = [a.name for a in counts.sensitive if a.name != _TIME]
-    found = part.marginal(*names)
-    request = None
-    if counts.request is not None:
-        request = changed(counts.request, sensitive=tuple(names))
-    return changed(found, missing_values={}, dropped=0, request=request)
+def _period(at: datetime.datetime, every: Every, zone: datetime.tzinfo) -> str:
+    local = at.astimezone(zone)
+    if every != "hour":
+        return f"{local:%Y-%m-%d}"
+    offset = "" if zone is datetime.UTC else f"{local:%z}"
+    return f"{local:%Y-%m-%d %H:%M}{offset}"

@@ -6,9 +6,15 @@ import contextlib
 import datetime
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self, Unpack
+from typing import TYPE_CHECKING, Any, Self, Unpack, get_args
 
-from equipoise.api.batches import count_batch, read_tags, require_same, split_by_time, watched_by
+from equipoise.api.batches import (
+    count_batch,
+    entries_of,
+    require_batch,
+    require_same,
+    watched_by,
+)
 from equipoise.api.keywords import takes
 from equipoise.api.measurement import COUNTING
 from equipoise.api.plans import plan as make_plan
@@ -28,17 +34,20 @@ from equipoise.monitoring.moments import (
     read_span,
     zone_named,
 )
+from equipoise.monitoring.names import batch_name, plain_reason, read_tags, stream_name
 from equipoise.monitoring.retention import merge_older
 from equipoise.monitoring.series import Series
 from equipoise.monitoring.store.database import is_postgres
+from equipoise.monitoring.store.entries import Entry
 from equipoise.monitoring.store.files import mode_of
 from equipoise.monitoring.store.merges import evidence_of, policies_of, remember_policy
-from equipoise.monitoring.store.store import Entry, Store
+from equipoise.monitoring.store.store import Store
 from equipoise.monitoring.webhook import Delivery, send
 from equipoise.options import take
 from equipoise.options.monitor import Every, WatchOptions
 from equipoise.options.plan import PlanOptions
 from equipoise.progress import Reporter, silent
+from equipoise.validate import one_of
 
 if TYPE_CHECKING:
     from equipoise.monitoring.store.records import Stream
@@ -98,9 +107,9 @@ class Monitor:
         time_column: str | None = None,
         every: Every = "day",
         id: str | None = None,  # noqa: A002  the word of everybody who adds batches
-        tags: Mapping[str, str] | Sequence[str] = (),
+        tags: Mapping[str, str] | Sequence[str] | None = None,
         replace: bool = False,
-        timezone: str = "UTC",
+        timezone: str | datetime.tzinfo = "UTC",
         progress: Reporter = silent,
         **options: Unpack[CountKeywords],
     ) -> Added:
@@ -119,17 +128,20 @@ class Monitor:
         at
             Time of the batch: a text such as ``"2026-11-15"``, a date or a datetime. By default now.
         time_column
-            Column with the time of each row, by which the table is split into batches.
+            Column with the time of each row, by which the table is split into batches. These are known by
+            their time and tags: one that is there already is not added again.
         every
             Length of these batches: ``"hour"``, ``"day"``, ``"week"`` or ``"month"``.
         id
-            Id of the batch. By default a hash of its counts, its time and its tags.
+            Id of the batch. By default a hash of its counts, its time and its tags. With ``time_column``,
+            the beginning of the ids, before the time of each batch.
         tags
             Names and values, such as ``{"region": "north"}``.
         replace
-            Whether to correct a batch whose id is there with other counts. Both versions are kept.
+            Whether to correct a batch that is there with other counts, another time or other tags. It keeps
+            the time and the tags that are not given. Both versions are kept.
         timezone
-            Time zone of a time that states none.
+            Time zone of times that state none, and of the days of ``time_column``: a name or a tzinfo.
         **options
             How the table is counted; see Other Parameters. Later batches are counted like the first.
 
@@ -139,42 +151,23 @@ class Monitor:
             What became of the batch, and what differs from earlier ones: new values, columns that
             vanished or were renamed, late arrival.
         """
-        zone = zone_named(timezone)
-        moment, given_tags = self._moment(at, zone), read_tags(tags)
-        if time_column is not None and (at is not None or id is not None):
-            raise InputError(
-                "`time_column` gives every batch its time and id; leave out `at` and `id`."
-            )
+        zone, name, given_tags = zone_named(timezone), stream_name(name), read_tags(tags) or None
+        require_batch(at, time_column, every, id)
+        moment = self._clock() if at is None else read_moment(at, zone)
         known = self._known(name)
         columns = {"sensitive_features": sensitive_features, "label": label, "y": y}
         counts, stream, remarks = count_batch(
             data, name, known, columns, time_column, every, dict(options), progress
         )
-        left_out, entries = 0, []
-        if time_column is None:
-            entries = [Entry(counts, moment, id, given_tags, at is None, remarks)]
-        else:
-            left_out, parts = split_by_time(counts, every, zone)
-            entries = [
-                Entry(part, when, None, given_tags, remarks=remarks if i == 0 else ())
-                for i, (when, part) in enumerate(parts)
-            ]
-            if not entries:
-                raise InputError(
-                    f"no row has a time in the column {time_column!r}; nothing was added."
-                )
-        for entry in entries:
-            if not entry.counts.n:
-                raise InputError(
-                    f"the batch for {name} has no rows, so nothing was added; tables without rows say nothing."
-                )
+        batch = Entry(counts, moment, id, given_tags, at is None, remarks=remarks)
+        left_out, entries = entries_of(batch, name, time_column, every, zone)
         store = self._store(create=True, write=True)
         with store.writing():
             if known is None:
                 stream = store.define(stream)
                 require_same(stream, counts, time_column)
             receipts = store.add(stream, entries, replace=replace)
-        return Added(name=stream.name, receipts=tuple(receipts), zone=zone, left_out=left_out)
+        return Added.of(stream.name, receipts, zone, counts, left_out)
 
     def _known(self, name: str) -> Stream | None:
         """The stream of a name, if there is a store that has it."""
@@ -182,23 +175,21 @@ class Monitor:
             return None
         return self._store(create=True, write=True).find(name)
 
-    def _moment(self, at: Any, zone: datetime.tzinfo) -> datetime.datetime:
-        return self._clock().replace(microsecond=0) if at is None else read_moment(at, zone)
-
     # ------------------------------------------------------------------ changing
 
-    def withdraw(self, id: str, *, name: str, reason: str = "") -> None:  # noqa: A002
+    def withdraw(self, name: str, *, id: str, reason: str = "") -> None:  # noqa: A002
         """Take a batch out of all sums and tests. It is kept, and may be added again with ``replace``.
 
         Parameters
         ----------
-        id, name
-            Id of the batch and name of its stream.
+        name, id
+            Name of the stream, and id of the batch.
         reason
             Why it is withdrawn, for the history.
         """
+        batch_name(id)
         store = self._store(write=True)
-        store.withdraw(store.stream(name), id, reason)
+        store.withdraw(store.stream(name), id, plain_reason(reason))
 
     def acknowledge(self, name: str, *, reason: str = "") -> None:
         """Begin all tests of a stream anew, as after an alert whose cause is mended.
@@ -209,10 +200,15 @@ class Monitor:
             Name of the stream, and what was done, for the history.
         """
         store = self._store(write=True)
-        store.acknowledge(store.stream(name), reason)
+        store.acknowledge(store.stream(name), plain_reason(reason))
 
     def merge(
-        self, name: str, *, older_than: str = "90d", every: Every = "week", timezone: str = "UTC"
+        self,
+        name: str,
+        *,
+        older_than: str = "90d",
+        every: Every = "week",
+        timezone: str | datetime.tzinfo = "UTC",
     ) -> tuple[int, int]:
         """Merge older batches; totals stay the same, and so does the evidence of rules in use.
 
@@ -233,6 +229,7 @@ class Monitor:
             How many batches were merged, and into how many.
         """
         zone = zone_named(timezone)
+        one_of("every", every, get_args(Every))
         store = self._store(write=True)
         series = Series.read(store, name)
         if not len(series):
@@ -248,7 +245,7 @@ class Monitor:
         name: str,
         *,
         policy: Policy | Mapping[str, Any] | str | os.PathLike[str] | None = None,
-        timezone: str = "UTC",
+        timezone: str | datetime.tzinfo = "UTC",
         **options: Unpack[WatchKeywords],
     ) -> StreamCheck:
         """Check a stream against limits. It may be done every day: alerts hold over the whole stream.
@@ -281,7 +278,7 @@ class Monitor:
         *,
         policy: Policy | Mapping[str, Any] | str | os.PathLike[str] | None = None,
         group: Group | str | None = None,
-        timezone: str = "UTC",
+        timezone: str | datetime.tzinfo = "UTC",
         **options: Unpack[WatchKeywords],
     ) -> History:
         """Show how biases, evidence, group sizes and label rates of a stream went over time.
@@ -367,8 +364,8 @@ class Monitor:
         window: str | None = None,
         since: Any = None,
         until: Any = None,
-        tags: Mapping[str, str] | Sequence[str] = (),
-        timezone: str = "UTC",
+        tags: Mapping[str, str] | Sequence[str] | None = None,
+        timezone: str | datetime.tzinfo = "UTC",
     ) -> Counts:
         """Sum the counts of batches, all or those of a window. No row is read for it.
 
@@ -407,8 +404,8 @@ class Monitor:
         window: str | None = None,
         since: Any = None,
         until: Any = None,
-        tags: Mapping[str, str] | Sequence[str] = (),
-        timezone: str = "UTC",
+        tags: Mapping[str, str] | Sequence[str] | None = None,
+        timezone: str | datetime.tzinfo = "UTC",
         progress: Reporter = silent,
         **options: Unpack[PlanKeywords],
     ) -> Plan:
@@ -428,7 +425,7 @@ class Monitor:
         )
         return make_plan(counts, progress=progress, **options)
 
-    def streams(self, *, timezone: str = "UTC") -> StreamList:
+    def streams(self, *, timezone: str | datetime.tzinfo = "UTC") -> StreamList:
         """List the streams of the store.
 
         Parameters
@@ -445,7 +442,7 @@ class Monitor:
                 found.append(StreamSummary(stream, batches, rows, first, last))
         return StreamList(store=store.name, streams=tuple(found), zone=zone_named(timezone))
 
-    def batches(self, name: str, *, timezone: str = "UTC") -> BatchList:
+    def batches(self, name: str, *, timezone: str | datetime.tzinfo = "UTC") -> BatchList:
         """List the batches of a stream, also those that were corrected or withdrawn.
 
         Parameters

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from equipoise.counts import Counts
 from equipoise.measures.display import whole
 from equipoise.monitoring.moments import iso, shown
+from equipoise.monitoring.store.entries import Receipt
 from equipoise.monitoring.store.records import Batch, Stream
-from equipoise.monitoring.store.store import Receipt
-from equipoise.plain import Grid
+from equipoise.plain import Grid, rows_text
 from equipoise.results import FlatTable, Result
 
 
@@ -24,6 +25,29 @@ class Added(Result):
     zone: datetime.tzinfo = datetime.UTC
     left_out: int = 0
     """Number of rows without a time, which are in no batch."""
+    dropped: int = 0
+    """Number of rows that were left out since they have a missing value, by default of the label."""
+    lacking: str = "a label"
+    """What these rows do not have."""
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        receipts: Sequence[Receipt],
+        zone: datetime.tzinfo,
+        counts: Counts,
+        left_out: int,
+    ) -> Added:
+        """Tell what became of the batches that counts were split into."""
+        return cls(
+            name=name,
+            receipts=tuple(receipts),
+            zone=zone,
+            left_out=left_out,
+            dropped=counts.dropped,
+            lacking=_lacking(counts),
+        )
 
     @property
     def added(self) -> int:
@@ -40,7 +64,12 @@ class Added(Result):
         """What was added, what was there already, and what differs from earlier batches."""
         said = self._one() if len(self.receipts) == 1 else self._several()
         if self.left_out:
-            said.append(f"{self.left_out:,} rows without a time are in no batch.")
+            said.append(
+                f"{rows_text(self.left_out)} without a time {_be(self.left_out, 'is', 'are')} in no batch."
+            )
+        if self.dropped and any(r.outcome != "there" for r in self.receipts):
+            were = _be(self.dropped, "was", "were")
+            said.append(f"{rows_text(self.dropped)} without {self.lacking} {were} left out.")
         remarks = [text for receipt in self.receipts for text in receipt.remarks]
         more = [f"… and {len(remarks) - 5:,} more remarks; the history lists them."]
         return (*said, *remarks[:5], *(more * (len(remarks) > 5)))
@@ -51,23 +80,24 @@ class Added(Result):
         if receipt.outcome == "there":
             return [f"The batch {batch.id} of {self.name} is already there; nothing was changed."]
         done = "Added" if receipt.outcome == "added" else "Corrected"
-        rows = "row" if batch.n == 1 else "rows"
         when = shown(batch.starts, self.zone)
-        return [f"{done} the batch {batch.id} of {when} with {batch.n:,} {rows} to {self.name}."]
+        return [f"{done} the batch {batch.id} of {when} with {rows_text(batch.n)} to {self.name}."]
 
     def _several(self) -> list[str]:
-        rows = sum(r.batch.n for r in self.receipts if r.outcome != "there")
+        rows = sum(r.batch.n for r in self.receipts if r.outcome == "added")
         first = min(r.batch.starts for r in self.receipts)
         last = max(r.batch.starts for r in self.receipts)
         number = {o: sum(r.outcome == o for r in self.receipts) for o in ("corrected", "there")}
         said = [
             (
-                f"Added {self.added:,} batches with {rows:,} rows to {self.name}, "
+                f"Added {self.added:,} {_be(self.added, 'batch', 'batches')} with {rows_text(rows)} to {self.name}, "
                 f"{shown(first, self.zone)} to {shown(last, self.zone)}."
             )
         ]
-        said += [f"{number['corrected']:,} were corrected."] * bool(number["corrected"])
-        return said + [f"{number['there']:,} were already there."] * bool(number["there"])
+        for outcome, what in (("corrected", "corrected"), ("there", "already there")):
+            n = number[outcome]
+            said += [f"{n:,} {_be(n, 'was', 'were')} {what}."] * bool(n)
+        return said
 
     def grid(self) -> Grid:
         """The batches as a table."""
@@ -93,6 +123,7 @@ class Added(Result):
             "sentences": list(self.sentences),
             "added": self.added,
             "left_out": self.left_out,
+            "dropped": self.dropped,
             "batches": [
                 {"outcome": r.outcome, **_told(r.batch, self.zone), "remarks": list(r.remarks)}
                 for r in self.receipts
@@ -100,6 +131,18 @@ class Added(Result):
             "version": self.version,
             "time": self.time,
         }
+
+
+def _lacking(counts: Counts) -> str:
+    """What the rows do not have that were left out of counts."""
+    request = counts.request
+    others = request is not None and request.missing == "drop"
+    absent = any(n for name, n in counts.missing_values.items() if name != counts.label.name)
+    return "a value" if others and absent else "a label"
+
+
+def _be(n: int, one: str, several: str) -> str:
+    return one if n == 1 else several
 
 
 _BATCH = ("id", "at", "until", "state", "rows", "batches", "tags")

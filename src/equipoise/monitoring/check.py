@@ -17,7 +17,7 @@ from equipoise.measures.policy import EXIT_CODES, Status
 from equipoise.measures.rules import Rule
 from equipoise.monitoring.moments import iso, shown
 from equipoise.options.monitor import AlertOn
-from equipoise.plain import Grid
+from equipoise.plain import Grid, rows_text
 from equipoise.results import FlatTable, Result, column_names
 from equipoise.values import Value, plain
 
@@ -185,7 +185,7 @@ class StreamCheck(Result):
             return f"{self.name}: no batches"
         return (
             f"{self.name}: {self.batches:,} {'batch' if self.batches == 1 else 'batches'} with "
-            f"{self.rows:,} rows, {shown(self.first, self.zone)} to {shown(self.last, self.zone)}"
+            f"{rows_text(self.rows)}, {shown(self.first, self.zone)} to {shown(self.last, self.zone)}"
         )
 
     @property

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from equipoise.counts import CountRequest, Counts
-from equipoise.errors import ColumnNotFound
+from equipoise.errors import ColumnNotFound, InputError
 
 
 @dataclass(frozen=True)
@@ -20,6 +20,8 @@ class Expected:
     renamed: tuple[tuple[str, str], ...]
     """Pairs of the name in the stream and the name in this table."""
     vanished: tuple[str, ...]
+    uncounted: str | None = None
+    """The column of numbers of rows that other tables have, and this one has not."""
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -28,13 +30,16 @@ class Expected:
             f"The column {ours!r} is called {theirs!r} in this table, and was read as such."
             for ours, theirs in self.renamed
         ]
-        return tuple(
-            said
-            + [
-                f"The column {name!r} has vanished: all rows of this batch have no value for it."
-                for name in self.vanished
-            ]
-        )
+        said += [
+            f"The column {name!r} has vanished: all rows of this batch have no value for it."
+            for name in self.vanished
+        ]
+        if self.uncounted is not None:
+            said.append(
+                f"The column {self.uncounted!r}, which held numbers of rows, has vanished: each line of this "
+                "batch was counted as one row."
+            )
+        return tuple(said)
 
     def restore(self, counts: Counts, stream: CountRequest) -> Counts:
         """Give counts of this table the axes of the stream."""
@@ -86,7 +91,12 @@ def answer(stream: CountRequest, columns: Sequence[str], table: str) -> Expected
             vanished.append(name)
     kept = [name for name in stream.sensitive if name not in vanished]
     if not kept:
-        raise ColumnNotFound(stream.sensitive[0], table=table, columns=columns)
+        several = len(stream.sensitive) > 1
+        raise InputError(
+            f"{table} has {'none of the sensitive attributes' if several else 'no sensitive attribute'} of the "
+            f"stream, which {'are' if several else 'is'} {', '.join(stream.sensitive)}, so its rows cannot be "
+            f"told apart; it has: {', '.join(columns)}. Nothing was added."
+        )
     request = replace(
         stream,
         sensitive=tuple(renamed.get(name, name) for name in kept),

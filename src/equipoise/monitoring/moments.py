@@ -17,23 +17,34 @@ _UNITS = {
     "d": datetime.timedelta(days=1),
     "w": datetime.timedelta(weeks=1),
 }
-_LONGEST = 36_500
-"""Maximum number of days of a span."""
+_LONGEST = datetime.timedelta(days=36_500)
+"""Maximum length of a span."""
+_SHOWN = 40
+"""Maximum number of characters of a text that an error repeats."""
 
 
-def zone_named(name: str) -> datetime.tzinfo:
-    """Return the time zone of a name.
+def zone_named(name: str | datetime.tzinfo) -> datetime.tzinfo:
+    """Return the time zone of a name; a time zone itself is returned as it is.
 
     >>> zone_named("Europe/Berlin").utcoffset(datetime.datetime(2026, 7, 1))
     datetime.timedelta(seconds=7200)
     """
+    if isinstance(name, datetime.tzinfo):
+        of_pytz = getattr(name, "zone", None)  # whose offsets depend on how it is asked
+        if not isinstance(of_pytz, str):
+            return name
+        name = of_pytz
+    if not isinstance(name, str):
+        raise InputError(
+            f"a time zone must be a name such as Europe/Berlin, or a tzinfo, not {name!r}."
+        )
     if name.upper() in ("UTC", "Z"):
         return datetime.UTC
     try:
         return zoneinfo.ZoneInfo(name)
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
         raise InputError(
-            f"there is no time zone {name!r} on this machine; use a name such as Europe/Berlin or "
+            f"there is no time zone {short(name)} on this machine; use a name such as Europe/Berlin or "
             "UTC (the package tzdata has them all)."
         ) from None
 
@@ -52,12 +63,13 @@ def read_moment(given: Any, zone: datetime.tzinfo = datetime.UTC) -> datetime.da
             found = datetime.datetime.fromisoformat(given.strip())
         except ValueError:
             raise InputError(
-                f"{given!r} is not a time; write it as 2026-11-15 or 2026-11-15T08:30:00+01:00."
+                f"{short(given)} is not a time; write it as 2026-11-15 or 2026-11-15T08:30:00+01:00."
             ) from None
     elif isinstance(given, datetime.date) and not isinstance(given, datetime.datetime):
         found = datetime.datetime.combine(given, datetime.time())
-    if not isinstance(found, datetime.datetime):
-        raise InputError(f"a time must be a date, a datetime or a text, not {given!r}.")
+    # Pandas has a datetime that is none.
+    if not isinstance(found, datetime.datetime) or found != found:
+        raise InputError(f"a time must be a date, a datetime or a text, not {short(given)}.")
     try:
         placed = found if found.tzinfo is not None else found.replace(tzinfo=zone)
         return placed.astimezone(datetime.UTC)
@@ -65,21 +77,28 @@ def read_moment(given: Any, zone: datetime.tzinfo = datetime.UTC) -> datetime.da
         raise InputError(f"the time {given!s} is outside the years that can be used.") from None
 
 
-def read_span(text: str) -> datetime.timedelta:
-    """Read a span of time such as 12h, 30d or 4w.
+def read_span(given: Any) -> datetime.timedelta:
+    """Read a span of time: a timedelta, or a text such as 12h, 30d or 4w.
 
     >>> read_span("30d"), read_span("2 weeks")
     (datetime.timedelta(days=30), datetime.timedelta(days=14))
     """
+    found = given if isinstance(given, datetime.timedelta) else _span(given)
+    if not datetime.timedelta() < found <= _LONGEST:
+        raise InputError(f"a span of time is above 0 and at most 100 years, not {short(given)}.")
+    return found
+
+
+def _span(text: Any) -> datetime.timedelta:
+    if not isinstance(text, str):
+        raise InputError(f"a span of time is a text such as 12h, 30d or 4w, not {short(text)}.")
     found = _SPAN.fullmatch(text)
     unit = None if found is None else _UNITS.get(found[2][0].lower())
     words = ("h", "hour", "hours", "d", "day", "days", "w", "week", "weeks")
     if found is None or unit is None or found[2].lower() not in words:
-        raise InputError(f"{text!r} is not a span of time; write it as 12h, 30d or 4w.")
-    # Compared as numbers first: a span may be too long to be one.
-    if not 0 < int(found[1][:12]) * (unit / _UNITS["d"]) <= _LONGEST or len(found[1]) > 12:
-        raise InputError(f"a span of time is above 0 and at most 100 years, not {text!r}.")
-    return int(found[1]) * unit
+        raise InputError(f"{short(text)} is not a span of time; write it as 12h, 30d or 4w.")
+    # A span may be too long to be one.
+    return min(int(found[1][:12]), 10**7) * unit if len(found[1]) <= 12 else 2 * _LONGEST
 
 
 def to_number(moment: datetime.datetime) -> int:
@@ -112,6 +131,8 @@ def iso(moment: datetime.datetime | None, zone: datetime.tzinfo = datetime.UTC) 
 def shown(moment: datetime.datetime, zone: datetime.tzinfo = datetime.UTC) -> str:
     """Write a time in a zone: a date alone where it is midnight, and its offset if not UTC.
 
+    Parts of a second are not shown.
+
     >>> shown(read_moment("2026-11-15")), shown(read_moment("2026-11-15T08:30"))
     ('2026-11-15', '2026-11-15 08:30')
     >>> shown(read_moment("2026-11-15T08:30"), zone_named("Europe/Berlin"))
@@ -135,13 +156,27 @@ def floor(moment: datetime.datetime, unit: str, zone: datetime.tzinfo) -> dateti
     >>> floor(read_moment("2026-11-19T12:00"), "week", datetime.UTC).isoformat()
     '2026-11-16T00:00:00+00:00'
     """
-    local = moment.astimezone(zone).replace(minute=0, second=0, microsecond=0)
-    if unit != "hour":
-        local = local.replace(hour=0)
-    if unit == "week":
-        local = (local.replace(tzinfo=None) - datetime.timedelta(days=local.weekday())).replace(
-            tzinfo=zone
-        )
-    if unit == "month":
-        local = local.replace(day=1)
-    return local.astimezone(datetime.UTC)
+    try:
+        local = moment.astimezone(zone).replace(minute=0, second=0, microsecond=0)
+        if unit != "hour":
+            local = local.replace(
+                hour=0, fold=0
+            )  # a day begins once, even where midnight is repeated
+        if unit == "week":
+            local -= datetime.timedelta(days=local.weekday())  # of the calendar, not of hours
+        if unit == "month":
+            local = local.replace(day=1)
+        return local.astimezone(datetime.UTC)
+    except (OverflowError, ValueError):
+        raise InputError(f"the time {moment!s} is outside the years that can be used.") from None
+
+
+def short(given: object) -> str:
+    """Write what was given for an error, of which a long text is shortened.
+
+    >>> short("2026"), len(short("x" * 5000))
+    ("'2026'", 43)
+    """
+    if isinstance(given, str) and len(given) > _SHOWN:
+        given = f"{given[:_SHOWN]}…"
+    return repr(given)

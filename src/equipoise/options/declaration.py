@@ -9,9 +9,10 @@ import sys
 import textwrap
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal, TypeAlias, TypeVar
 
+from equipoise.errors import InputError
 from equipoise.validate import a_number, number_text, one_of
 
 Form: TypeAlias = Literal["names", "texts", "numbers", "pattern numbers", "bins", "path"]
@@ -222,6 +223,8 @@ def check(request: Any) -> None:
         each.check(value)
         # A single text is a list of one; text is a sequence of letters otherwise.
         if each.keeps_list and type(value) is not tuple:
+            if not isinstance(value, Iterable | None):
+                raise InputError(f"`{each.keyword}` must be a list of texts, not {value!r}.")
             items = (value,) if isinstance(value, str) else tuple(value or ())
             object.__setattr__(request, each.name, items)
 

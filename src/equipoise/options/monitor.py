@@ -26,24 +26,26 @@ class BatchOptions:
     time_column: str | None = option(
         None,
         help="Column with the time of each row. The table is then split into one batch for each "
-        "day, or for what `every` says.",
+        "day, or for what `every` says. A time with an offset is an instant, and another one is a time of "
+        "the `timezone`.",
         group="Which batches",
         common=True,
         metavar="COLUMN",
     )
     every: Every = option(
         "day",
-        help="Length of the batches into which `time_column` splits a table.",
+        help="Length of the batches into which `time_column` splits a table. They begin in the `timezone`.",
         group="Which batches",
     )
     id: str | None = option(
         None,
-        help="Id of the batch. A batch whose id is already there is not added again. By default a hash "
-        "of its counts, its time and its tags.",
+        help="Id of the batch, of 1 to 200 characters. A batch whose id is already there is not added again. "
+        "By default a hash of its counts, its time and its tags. With `time_column`, the ids are this text "
+        "and the time of each batch.",
         group="Which batches",
         metavar="TEXT",
     )
-    tags: Mapping[str, str] | Sequence[str] = option(
+    tags: Mapping[str, str] | Sequence[str] | None = option(
         (),
         help="Tag of the batch, as name=value.",
         group="Which batches",
@@ -54,7 +56,8 @@ class BatchOptions:
     )
     replace: bool = option(
         False,
-        help="Correct a batch whose id is already there. Both versions are kept.",
+        help="Correct the batch that has this `id`, or the time and tags of this one. It keeps the time and the "
+        "tags that are not given. Both versions are kept.",
         group="Which batches",
     )
 

@@ -71,6 +71,7 @@ Examples:
   equipoise monitor add day.csv --store bias.sqlite --name loans --tag region=north
   equipoise monitor add year.parquet --store bias.sqlite --name loans -s sex -l approved \\
     --time-column decided --every week
+  equipoise monitor add march.csv --store bias.sqlite --name loans --time-column decided --id march.csv
   equipoise monitor add fixed.csv --store bias.sqlite --name loans --id 2026-11-15 --replace
 
 The first batch of a stream names its columns; later ones need not. Adding a batch that is already
@@ -95,14 +96,26 @@ def add(ctx: click.Context, /, data: str, name: str, as_json: bool, **given: Any
     chosen = ctx.get_parameter_source
     # What is not given is counted as in the first batch.
     for key in [k for k in given if chosen(k) is ParameterSource.DEFAULT]:
-        if key not in ("quiet", "timezone", "every", "replace"):
+        if key not in ("quiet", "timezone", "replace"):
             del given[key]
+    if "time_column" not in given:
+        _leave_out_every(given, chosen("every"))
     quiet, monitor = given.pop("quiet"), _open(given.pop("store"))
     if given.get("sensitive_features") == ():
         del given["sensitive_features"]
     with terminal.progress(quiet=quiet) as report:
         added = monitor.add(data, name=name, progress=report, **given)
     print_result(added, as_json=as_json)
+
+
+def _leave_out_every(given: dict[str, Any], source: ParameterSource | None) -> None:
+    """Refuse --every without times; a default of a configuration is meant for other commands and tables."""
+    if source is ParameterSource.COMMANDLINE:
+        raise InputError(
+            "--every is the length of the batches that --time-column makes; name the column of times, or leave out "
+            "--every."
+        )
+    given.pop("every", None)
 
 
 @command.command(
@@ -323,7 +336,7 @@ Example:
 @options.quiet
 def withdraw(store: str, name: str, id_: str, reason: str, quiet: bool) -> None:
     """Take a batch out of all sums and tests. It is kept, and the history tells why."""
-    _open(store).withdraw(id_, name=name, reason=reason)
+    _open(store).withdraw(name, id=id_, reason=reason)
     terminal.say(f"withdrew the batch {id_} of {name}", quiet=quiet)
 
 
@@ -374,7 +387,8 @@ rules that the stream was checked against."""
 def merge(store: str, name: str, quiet: bool, **given: Any) -> None:
     """Merge older batches by week or month, so that a store stays small."""
     merged, into = _open(store).merge(name, **given)
-    terminal.say(f"merged {merged:,} batches of {name} into {into:,}", quiet=quiet)
+    batches = "batch" if merged == 1 else "batches"
+    terminal.say(f"merged {merged:,} {batches} of {name} into {into:,}", quiet=quiet)
 
 
 def _open(place: str) -> Monitor:

@@ -72,7 +72,8 @@ def merge_batches(
             )
         count = sum(len(batches) for batches, _ in merged)
         last = max(b.ends for batches, _ in merged for b in batches)
-        said = f"{count:,} batches up to {last:%Y-%m-%d} were merged into {len(merged):,}."
+        were = "batches up to {} were" if count != 1 else "batch up to {} was"
+        said = f"{count:,} {were.format(f'{last:%Y-%m-%d}')} merged into {len(merged):,}."
         store.note(stream, store.last_place(stream), "merged", {"text": said})
 
 
@@ -85,8 +86,15 @@ def _merge_one(
     place = max(batch.place for batch in batches)
     singles = [batch for batch in batches if batch.state == "current"]
     store.database.run_many(
-        "INSERT INTO equipoise_former (stream, id, fingerprint, place) VALUES (?, ?, ?, ?)",
-        [(stream.number, b.id, b.fingerprint, place) for b in singles],
+        "INSERT INTO equipoise_former (stream, id, fingerprint, place, starts, tags) "
+        "VALUES (?, ?, ?, ?, ?, ?)",
+        [
+            (
+                *(stream.number, b.id, b.fingerprint, place, to_number(b.starts)),
+                plain_text(dict(sorted(b.tags.items()))),
+            )
+            for b in singles
+        ],
     )
     for batch in batches:
         store.database.run("DELETE FROM equipoise_batch WHERE arrival = ?", [batch.arrival])

@@ -23,7 +23,9 @@ PAIR = np.dtype([("cell", "<u4"), ("rows", "<i8")])
 """How a batch is stored: the number of each cell that has rows, and its rows."""
 
 State: TypeAlias = Literal["current", "replaced", "withdrawn", "merged"]
-EventKind: TypeAlias = Literal["late", "drift", "corrected", "withdrawn", "merged", "acknowledged"]
+EventKind: TypeAlias = Literal[
+    "late", "ahead", "drift", "corrected", "withdrawn", "merged", "acknowledged"
+]
 
 
 @dataclass(frozen=True)

@@ -39,14 +39,19 @@ _FIRST = (
     )""",
     "CREATE UNIQUE INDEX equipoise_batch_id ON equipoise_batch (stream, id) WHERE state = 'current'",
     "CREATE INDEX equipoise_batch_place ON equipoise_batch (stream, state, place)",
+    "CREATE INDEX equipoise_batch_versions ON equipoise_batch (stream, id, arrival)",
+    "CREATE INDEX equipoise_batch_time ON equipoise_batch (stream, starts)",
     # Batches that were merged are still known, so that adding one again changes nothing.
     """CREATE TABLE equipoise_former (
         stream BIGINT NOT NULL,
         id TEXT NOT NULL,
         fingerprint TEXT NOT NULL,
         place BIGINT NOT NULL,
+        starts BIGINT NOT NULL,
+        tags TEXT NOT NULL,
         PRIMARY KEY (stream, id)
     )""",
+    "CREATE INDEX equipoise_former_time ON equipoise_former (stream, starts)",
     """CREATE TABLE equipoise_event (
         event {serial},
         stream BIGINT NOT NULL,

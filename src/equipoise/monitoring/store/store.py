@@ -6,8 +6,8 @@ import contextlib
 import datetime
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, TypeVar
+from dataclasses import replace as changed
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 
@@ -15,7 +15,9 @@ from equipoise.counts import Counts
 from equipoise.errors import InputError, UnknownName
 from equipoise.lattice import format_value
 from equipoise.monitoring.moments import from_number, to_number
+from equipoise.monitoring.names import folded, stream_name
 from equipoise.monitoring.store.database import StoreDatabase, open_database
+from equipoise.monitoring.store.entries import Entry, Outcome, Receipt, correction, several_of_time
 from equipoise.monitoring.store.records import (
     PAIR,
     Batch,
@@ -23,7 +25,6 @@ from equipoise.monitoring.store.records import (
     EventKind,
     Stream,
     StreamCells,
-    batch_id,
     cell_text,
     cell_values,
 )
@@ -32,38 +33,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _Read = TypeVar("_Read")
-Outcome: TypeAlias = Literal["added", "there", "corrected"]
-_LONGEST_NAME = 200
 _SLACK = datetime.timedelta(minutes=5)
 """How far a clock may go back, as when it is set by a time server, before a time is not believed."""
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A batch to be added."""
-
-    counts: Counts
-    at: datetime.datetime
-    id: str | None
-    tags: Mapping[str, str]
-    is_now: bool = False
-    """Whether the time is that of the clock."""
-    remarks: tuple[str, ...] = ()
-    """What differs in its columns from other batches, in sentences."""
-
-    @property
-    def own_id(self) -> str:
-        """Its id, as given or made of its content."""
-        return self.id or batch_id(self.counts, self.at, self.tags)
-
-
-@dataclass(frozen=True)
-class Receipt:
-    """What became of a batch that was to be added."""
-
-    outcome: Outcome
-    batch: Batch
-    remarks: tuple[str, ...] = ()
 
 
 class Store:
@@ -124,9 +95,10 @@ class Store:
             return self._find(name)
 
     def _find(self, name: str) -> Stream | None:
+        name = stream_name(name)
         lines = self.database.run(
             "SELECT stream, name, definition FROM equipoise_stream WHERE folded = ?",
-            [name.casefold()],
+            [folded(name)],
         )
         if lines and lines[0][1] != name:
             raise InputError(
@@ -137,14 +109,14 @@ class Store:
 
     def define(self, wanted: Stream) -> Stream:
         """Make a stream, or return the one that another program has made at the same time."""
-        _require_name(wanted.name)
+        wanted = changed(wanted, name=stream_name(wanted.name))
         with self.writing():
             found = self._find(wanted.name)
             if found is not None:
                 return found
             self.database.run(
                 "INSERT INTO equipoise_stream (name, folded, definition, created) VALUES (?, ?, ?, ?)",
-                [wanted.name, wanted.name.casefold(), wanted.definition(), self._now()],
+                [wanted.name, folded(wanted.name), wanted.definition(), self._now()],
             )
             made = self._find(wanted.name)
         assert made is not None  # noqa: S101  it was inserted in this transaction
@@ -166,10 +138,11 @@ class Store:
     def _add_one(
         self, stream: Stream, entry: Entry, cells: dict[str, int], *, replace: bool
     ) -> Receipt:
+        entry = self._recognized(stream, entry, replace=replace)
         fingerprint = entry.counts.fingerprint
         there = self._newest(stream, entry.own_id)
         if there is not None and there.state == "current":
-            if there.fingerprint == fingerprint:
+            if entry.is_as(there) or (there.fingerprint == fingerprint and not replace):
                 return Receipt("there", there)
             if not replace:
                 raise InputError(
@@ -186,22 +159,52 @@ class Store:
         if entry.is_now:
             self._require_clock(stream, self._clock())
         remarks = [*entry.remarks, *self._drift(entry, cells)]
-        late = self._late(stream, entry) if there is None else None
+        late = self._late(stream, entry) if there is None else []
+        moved = there is None or there.starts != entry.at
+        ahead = entry.ahead(self._clock()) if moved else []
         if there is not None and there.state == "current":
             self.database.run(
                 "UPDATE equipoise_batch SET state = 'replaced' WHERE arrival = ?", [there.arrival]
             )
         batch = self._insert(stream, entry, cells, self._place_kept(stream, there))
         if there is not None:
-            self.note(
-                stream, batch.place, "corrected", {"id": batch.id, "text": _corrected(batch, there)}
-            )
-        elif late is not None:
-            self.note(stream, batch.place, "late", {"id": batch.id, "text": late})
-        for text in remarks:
-            self.note(stream, batch.place, "drift", {"id": batch.id, "text": text})
-        told = (*remarks, *([late] if late else []))
-        return Receipt("added" if there is None else "corrected", batch, told)
+            self._note_all(stream, batch, "corrected", [correction(batch, there)])
+        self._note_all(stream, batch, "late", late)
+        self._note_all(stream, batch, "ahead", ahead)
+        self._note_all(stream, batch, "drift", remarks)
+        outcome: Outcome = "added" if there is None else "corrected"
+        return Receipt(outcome, batch, (*remarks, *late, *ahead))
+
+    def _note_all(
+        self, stream: Stream, batch: Batch, kind: EventKind, texts: Sequence[str]
+    ) -> None:
+        for text in texts:
+            self.note(stream, batch.place, kind, {"id": batch.id, "text": text})
+
+    def _recognized(self, stream: Stream, entry: Entry, *, replace: bool) -> Entry:
+        """The entry as the batch that it is a version of, which is known by its id, or its time and tags."""
+        if entry.id is None:
+            if entry.by_time or (replace and not entry.is_now):
+                return self._of_its_time(stream, entry, replace=replace)
+            return entry
+        there = self._newest(stream, entry.id) if replace else None
+        return entry if there is None else entry.correcting(there)
+
+    def _of_its_time(self, stream: Stream, entry: Entry, *, replace: bool) -> Entry:
+        """Give an entry the id of the batch that has its time and tags."""
+        known = [stream.number, to_number(entry.at), plain_text(dict(sorted(entry.tags.items())))]
+        of_time = "WHERE stream = ? AND starts = ? AND tags = ?"
+        lines = self.database.run(
+            f"SELECT fingerprint, id, state FROM equipoise_batch {of_time}", known
+        )
+        found = [(print_, id_) for print_, id_, state in lines if state == "current"]
+        former = self.database.run(f"SELECT fingerprint, id FROM equipoise_former {of_time}", known)
+        ids = dict((*former, *found))
+        if not ids or entry.counts.fingerprint in ids:
+            return changed(entry, id=ids.get(entry.counts.fingerprint))
+        if found and not (replace and len(found) == 1):
+            raise several_of_time(stream.name, entry, [id_ for _, id_ in found], replace=replace)
+        return changed(entry, id=(found or former)[0][1])
 
     def _newest(self, stream: Stream, id_: str) -> Batch | None:
         lines = self.database.run(
@@ -249,17 +252,19 @@ class Store:
                 "`at`. Nothing was changed."
             )
 
-    def _late(self, stream: Stream, entry: Entry) -> str | None:
+    def _late(self, stream: Stream, entry: Entry) -> list[str]:
         last = self.database.run(
             "SELECT max(ends) FROM equipoise_batch WHERE stream = ? AND state IN ('current', 'merged')",
             [stream.number],
         )[0][0]
         if last is None or to_number(entry.at) >= last:
-            return None
-        return (
-            f"The batch {entry.own_id} of {entry.at:%Y-%m-%d %H:%M} arrived after that of "
-            f"{from_number(last):%Y-%m-%d %H:%M} (UTC); the tests take batches in the order of arrival."
-        )
+            return []
+        return [
+            (
+                f"The batch {entry.own_id} of {entry.at:%Y-%m-%d %H:%M} arrived after that of "
+                f"{from_number(last):%Y-%m-%d %H:%M} (UTC); the tests take batches in the order of arrival."
+            )
+        ]
 
     def _drift(self, entry: Entry, cells: Mapping[str, int]) -> list[str]:
         """New values of columns, which earlier batches do not have."""
@@ -337,7 +342,7 @@ class Store:
 
     def withdraw(self, stream: Stream, id_: str, reason: str) -> Batch:
         """Take a batch out of all sums and tests; it is kept, with the reason."""
-        with self.database.writing():
+        with self.writing():
             there = self._newest(stream, id_)
             if there is None or there.state != "current":
                 former = self.database.run(
@@ -359,7 +364,7 @@ class Store:
 
     def acknowledge(self, stream: Stream, reason: str) -> Event:
         """Begin all tests anew with the next batch."""
-        with self.database.writing():
+        with self.writing():
             said = f"Alerts up to here were acknowledged{f': {reason}' if reason else ''}."
             place = self.last_place(stream)
             self.note(stream, place, "acknowledged", {"text": said})
@@ -489,18 +494,6 @@ def _about(counts: Counts) -> dict[str, Any]:
     if counts.skipped:
         told["skipped"] = counts.skipped.to_dict()
     return told
-
-
-def _corrected(batch: Batch, before: Batch) -> str:
-    again = "added again" if before.state == "withdrawn" else "corrected"
-    return f"The batch {batch.id} was {again}: {before.n:,} rows before, {batch.n:,} after."
-
-
-def _require_name(name: str) -> None:
-    if not name.strip() or not name.isprintable() or len(name) > _LONGEST_NAME:
-        raise InputError(
-            f"the name of a stream is a text of 1 to {_LONGEST_NAME} characters, not {name!r}."
-        )
 
 
 def plain_text(data: Any) -> str:

@@ -61,13 +61,15 @@ function biases(shown, lines) {
   const group = shown.group?.pattern;
   document.getElementById("cap-biases").textContent = group ? `UB of ${group} over time` : "UB over time of the groups with alerts and the most evidence";
   document.getElementById("about-biases").textContent = `Dots: UB of each ${single(shown) ? "batch" : "period"}. Line: UB of ${shown.window} of them together, which describes and tests nothing. Band: the ${+(100 * (1 - shown.watched.alpha)).toFixed(2)} % confidence sequence, if the ratio of rates is the same in all batches. Dashed: limits. Red: an alert was raised.${shown.acknowledgements.length ? " Grey: alerts were acknowledged, and the tests began anew." : ""}${lines[0].even ? "" : " Periods are drawn side by side, however much time is between them."}`;
+  // Charts beside each other have their names at one height.
+  const alarms = lines.some((line) => line.alarms.length);
   const data = { zero: [{ at: 0 }], span: span(lines[0]) };
   lines.forEach((line, i) => { for (const part of PARTS) if (line[part].length) data[`${part}${i}`] = line[part].map((each) => ({ ...each, pattern: line.pattern })); });
   draw("biases", (width) => {
     const columns = width > 640 && lines.length > 1 ? 2 : 1;
     const each = Math.max(110, columns === 2 ? (width - 110) / 2 : width);
-    return { columns, spacing: 24, concat: lines.map((line, i) => bias(line, i, each)) };
-  }, data, { key: JSON.stringify(lines.map((line) => [line.name, line.domain, line.ticks, PARTS.map((part) => line[part].length > 0)])) }).then((view) => picks(view));
+    return { columns, spacing: 24, concat: lines.map((line, i) => bias(line, i, each, alarms)) };
+  }, data, { key: JSON.stringify(lines.map((line) => [line.name, line.domain, line.ticks, alarms, PARTS.map((part) => line[part].length > 0)])) }).then((view) => picks(view));
 }
 
 /** A name in as many lines as it needs, since names often differ at their ends only. */
@@ -81,7 +83,7 @@ function wrapped(name, width) {
 }
 
 /** One group and label: what is drawn first lies below. */
-function bias(line, i, width) {
+function bias(line, i, width, alarms) {
   const x = time(line);
   const scale = { domain: line.domain, nice: false };
   const y = (field) => ({ field, type: "quantitative", scale, axis: { title: "UB", format: "+.2f", tickCount: 5 } });
@@ -89,7 +91,7 @@ function bias(line, i, width) {
   const layer = (part, mark, encoding) => line[part].length ? [{ data: { name: `${part}${i}` }, mark, encoding }] : [];
   const about = { tooltip: { field: "about" }, description: { field: "about" } };
   return {
-    width, height: 130, title: { text: wrapped(line.name, width), anchor: "start", frame: "group", fontWeight: "normal", fontSize: 13, limit: width, offset: line.alarms.length ? 18 : 6 },
+    width, height: 130, title: { text: wrapped(line.name, width), anchor: "start", frame: "group", fontWeight: "normal", fontSize: 13, limit: width, offset: alarms ? 18 : 6 },
     layer: [
       ends(line),
       ...layer("band", { type: "area", color: ink("--more"), opacity: 0.18, clip: true, aria: false }, { x, y: y("low"), y2: { field: "high" }, detail: { field: "piece" } }),
