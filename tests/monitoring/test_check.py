@@ -369,3 +369,17 @@ def test_spans_may_be_timedeltas(monitor):
     for wrong in (7, datetime.timedelta(), "0d", "999999999999w", "9" * 13 + "d"):
         with pytest.raises(InputError, match="a span of time"):
             monitor.counts("hires", window=wrong)
+
+
+def test_merging_keeps_the_evidence_of_rules_that_are_given_with_it(monitor, tmp_path):
+    with eq.Monitor(tmp_path / "whole.sqlite") as whole:
+        for each in (monitor, whole):
+            fill(each, biased(40))
+        # No check was made before.
+        merged, into = monitor.merge("hires", older_than="5d", max_abs_ub=0.15)
+        assert merged > into > 0
+        one, other = (m.check("hires", max_abs_ub=0.15) for m in (monitor, whole))
+        evidence = [f.log10_e for f in other.findings]
+        assert [f.log10_e for f in one.findings] == pytest.approx(evidence)
+        unknown = monitor.check("hires", max_abs_ub=0.3)
+        assert any("no evidence of these rules" in text for text in unknown.remarks)

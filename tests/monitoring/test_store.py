@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import contextlib
 import datetime
+import pickle
 import sqlite3
 
 import pytest
@@ -375,3 +377,46 @@ def test_a_locked_store_is_told_and_nothing_is_lost(tmp_path, monkeypatch):
             eq.Monitor(path).add(day(women=10), name="hires", at="2026-01-02")
         assert eq.Monitor(path).counts("hires") == day()  # readers need not wait
     assert eq.Monitor(path).add(day(women=10), name="hires", at="2026-01-02").added == 1
+
+
+def test_threads_share_a_monitor(monitor):
+    batches = quiet(24)
+    days = [START + datetime.timedelta(days=i) for i in range(24)]
+
+    def work(number):
+        monitor.add(batches[number], name="hires", at=days[number])
+        return monitor.check("hires").batches + monitor.counts("hires").n
+
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(work, range(24)))
+    assert sum(batches[1:], batches[0]) == monitor.counts("hires")
+
+
+def test_a_monitor_can_be_sent_to_another_process(monitor):
+    fill(monitor, quiet(3))
+    with pickle.loads(pickle.dumps(monitor)) as sent:
+        assert sent.counts("hires") == monitor.counts("hires")
+
+
+@pytest.mark.parametrize(
+    ("store", "why"),
+    [
+        (None, "a store is a path, or an address of PostgreSQL, given as text, not None"),
+        (b"x", "given as text, not b'x'"),
+        ("", "its name is empty"),
+        (" ", "its name is empty"),
+        (":memory:", "a file of SQLite, or a database of PostgreSQL"),
+        ("file:x.sqlite?mode=ro", "not 'file:x.sqlite"),
+        ("mysql://user:secret@host/db", "not 'mysql://user@host/db'"),
+    ],
+)
+def test_a_store_is_a_file_or_a_database_of_postgres(store, why):
+    with pytest.raises(InputError, match=why):
+        eq.Monitor(store)
+
+
+def test_a_batch_in_the_future_does_not_make_others_old(monitor):
+    fill(monitor, quiet(10))
+    added = monitor.add(day(), name="hires", at="2062-01-01")
+    assert any("2062" in text for text in added.sentences)
+    assert monitor.merge("hires", older_than="90d") == (0, 0)

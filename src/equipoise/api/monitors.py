@@ -6,7 +6,7 @@ import contextlib
 import datetime
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self, Unpack, get_args
+from typing import TYPE_CHECKING, Any, Unpack, get_args
 
 from equipoise.api.batches import (
     count_batch,
@@ -18,8 +18,8 @@ from equipoise.api.batches import (
 from equipoise.api.keywords import takes
 from equipoise.api.measurement import COUNTING
 from equipoise.api.plans import plan as make_plan
+from equipoise.api.stores import StoreOwner, alone
 from equipoise.counts import Counts
-from equipoise.credentials import without_password
 from equipoise.errors import EquipoiseError, InputError
 from equipoise.lattice import Group
 from equipoise.measures.policy import Policy
@@ -37,9 +37,7 @@ from equipoise.monitoring.moments import (
 from equipoise.monitoring.names import batch_name, plain_reason, read_tags, stream_name
 from equipoise.monitoring.retention import merge_older
 from equipoise.monitoring.series import Series
-from equipoise.monitoring.store.database import is_postgres
 from equipoise.monitoring.store.entries import Entry
-from equipoise.monitoring.store.files import mode_of
 from equipoise.monitoring.store.merges import evidence_of, policies_of, remember_policy
 from equipoise.monitoring.store.store import Store
 from equipoise.monitoring.webhook import Delivery, send
@@ -55,7 +53,7 @@ if TYPE_CHECKING:
     from equipoise.plans.plan import Plan
 
 
-class Monitor:
+class Monitor(StoreOwner):
     """Watches streams of tables: their biases over time, in a history of counts.
 
     A stream is a sequence of batches over the same columns. Only the number of rows of every cell
@@ -83,18 +81,10 @@ class Monitor:
     ('outside', ['sex=m', 'sex=w'])
     """
 
-    def __init__(self, store: str | os.PathLike[str], *, read_only: bool = False) -> None:
-        self._address = os.fspath(store)
-        self._read_only = read_only
-        self._open: Store | None = None
-        self._clock = _utc_now
-
-    def __repr__(self) -> str:
-        return f"<Monitor of {without_password(self._address)}>"
-
     # ------------------------------------------------------------------- adding
 
     @takes(*COUNTING)
+    @alone
     def add(
         self,
         data: Any = None,
@@ -171,12 +161,13 @@ class Monitor:
 
     def _known(self, name: str) -> Stream | None:
         """The stream of a name, if there is a store that has it."""
-        if not _exists(self._address):
+        if not self._exists:
             return None
         return self._store(create=True, write=True).find(name)
 
     # ------------------------------------------------------------------ changing
 
+    @alone
     def withdraw(self, name: str, *, id: str, reason: str = "") -> None:  # noqa: A002
         """Take a batch out of all sums and tests. It is kept, and may be added again with ``replace``.
 
@@ -191,6 +182,7 @@ class Monitor:
         store = self._store(write=True)
         store.withdraw(store.stream(name), id, plain_reason(reason))
 
+    @alone
     def acknowledge(self, name: str, *, reason: str = "") -> None:
         """Begin all tests of a stream anew, as after an alert whose cause is mended.
 
@@ -202,26 +194,34 @@ class Monitor:
         store = self._store(write=True)
         store.acknowledge(store.stream(name), plain_reason(reason))
 
+    @takes(WatchOptions)
+    @alone
     def merge(
         self,
         name: str,
         *,
-        older_than: str = "90d",
+        older_than: str | datetime.timedelta = "90d",
         every: Every = "week",
         timezone: str | datetime.tzinfo = "UTC",
+        policy: Policy | Mapping[str, Any] | str | os.PathLike[str] | None = None,
+        **options: Unpack[WatchKeywords],
     ) -> tuple[int, int]:
         """Merge older batches; totals stay the same, and so does the evidence of rules in use.
+
+        The evidence is kept of all rules that the stream was checked against, and of those given here.
 
         Parameters
         ----------
         name
             Name of the stream.
         older_than
-            Age of batches that are merged, counted from the last one.
+            Age of batches that are merged, counted from the last one that is not in the future.
         every
             Length of the merged batches.
         timezone
             Time zone in which days, weeks and months begin.
+        policy, **options
+            Limits, as in :meth:`check`.
 
         Returns
         -------
@@ -230,16 +230,18 @@ class Monitor:
         """
         zone = zone_named(timezone)
         one_of("every", every, get_args(Every))
-        store = self._store(write=True)
+        age, store = read_span(older_than), self._store(write=True)
+        self._tested(name, policy, dict(options))
         series = Series.read(store, name)
         if not len(series):
             return 0, 0
-        before = floor(series.last - read_span(older_than), every, zone)
+        before = floor(series.last_at(self._clock()) - age, every, zone)
         return merge_older(store, name, before=before, every=every, zone=zone)
 
     # ------------------------------------------------------------------ checking
 
     @takes(WatchOptions)
+    @alone
     def check(
         self,
         name: str,
@@ -272,6 +274,7 @@ class Monitor:
         return check_series(tested, store=store.name, zone=zone_named(timezone))
 
     @takes(WatchOptions)
+    @alone
     def history(
         self,
         name: str,
@@ -302,6 +305,7 @@ class Monitor:
         return make_history(tested, store=store.name, zone=zone, asked=group)
 
     @takes(WatchOptions)
+    @alone
     def metrics(
         self,
         name: str | None = None,
@@ -348,8 +352,7 @@ class Monitor:
             kept, known = evidence_of(store, series.stream), policies_of(store, series.stream)
         tested = run_tests(series, watched, kept)
         key = watched.key(tested.begin)
-        writable = is_postgres(self._address) or os.access(self._address, os.W_OK)
-        if key not in known and writable and not self._read_only:
+        if key not in known and self._is_writable:
             # A full disk or a user without rights must not keep anybody from checking.
             with contextlib.suppress(EquipoiseError):
                 remember_policy(self._store(write=True), series.stream, key, watched.to_dict())
@@ -357,11 +360,12 @@ class Monitor:
 
     # ------------------------------------------------------------------ reading
 
+    @alone
     def counts(
         self,
         name: str,
         *,
-        window: str | None = None,
+        window: str | datetime.timedelta | None = None,
         since: Any = None,
         until: Any = None,
         tags: Mapping[str, str] | Sequence[str] | None = None,
@@ -401,7 +405,7 @@ class Monitor:
         self,
         name: str,
         *,
-        window: str | None = None,
+        window: str | datetime.timedelta | None = None,
         since: Any = None,
         until: Any = None,
         tags: Mapping[str, str] | Sequence[str] | None = None,
@@ -425,6 +429,7 @@ class Monitor:
         )
         return make_plan(counts, progress=progress, **options)
 
+    @alone
     def streams(self, *, timezone: str | datetime.tzinfo = "UTC") -> StreamList:
         """List the streams of the store.
 
@@ -442,6 +447,7 @@ class Monitor:
                 found.append(StreamSummary(stream, batches, rows, first, last))
         return StreamList(store=store.name, streams=tuple(found), zone=zone_named(timezone))
 
+    @alone
     def batches(self, name: str, *, timezone: str | datetime.tzinfo = "UTC") -> BatchList:
         """List the batches of a stream, also those that were corrected or withdrawn.
 
@@ -456,34 +462,3 @@ class Monitor:
         with store.reading():
             found = store.batches(store.stream(name), everything=True)
         return BatchList(name=name, batches=found, zone=zone_named(timezone))
-
-    # ------------------------------------------------------------------ the store
-
-    def _store(self, *, create: bool = False, write: bool = False) -> Store:
-        """The store, opened once for reading, and again when something is written first."""
-        if write and self._read_only:
-            raise InputError(f"{self} only reads; leave out `read_only` to change its store.")
-        if self._open is None or (write and not self._open.writes):
-            self.close()
-            self._open = Store(self._address, create=create, write=write, clock=self._clock)
-        return self._open
-
-    def close(self) -> None:
-        """Close the store; the next call opens it again."""
-        if self._open is not None:
-            self._open.close()
-            self._open = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-
-def _utc_now() -> datetime.datetime:
-    return datetime.datetime.now(datetime.UTC)
-
-
-def _exists(address: str) -> bool:
-    return is_postgres(address) or mode_of(address) is not None

@@ -62,6 +62,11 @@ class Series:
         """The latest time of a batch."""
         return max(batch.ends for batch in self.batches)
 
+    def last_at(self, now: datetime.datetime) -> datetime.datetime:
+        """The latest time of a batch that is not in the future; if all are, of all."""
+        known = [batch.ends for batch in self.batches if batch.ends <= now]
+        return max(known, default=self.last)
+
     def where(self, kept: NDArray[np.bool_]) -> Series:
         """Some of the batches."""
         chosen = tuple(b for b, k in zip(self.batches, kept.tolist(), strict=True) if k)

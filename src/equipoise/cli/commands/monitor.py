@@ -362,17 +362,16 @@ Examples:
   equipoise monitor merge --store bias.sqlite --name loans --older-than 365d --every month
 
 Merged batches can no longer be corrected. Totals stay the same, and so does the evidence for the
-rules that the stream was checked against."""
+rules that the stream was checked against, and for those given here, as for equipoise monitor check."""
 )
-@stream
-@store
+@watched
 @options.option(
     "--older-than",
     default="90d",
     show_default=True,
     metavar="SPAN",
     group="Which batches",
-    help="Age from which batches are merged, counted from the last one.",
+    help="Age from which batches are merged, counted from the last one that is not in the future.",
 )
 @options.option(
     "--every",
@@ -382,11 +381,11 @@ rules that the stream was checked against."""
     group="Which batches",
     help="Length of the merged batches.",
 )
-@options.request(ZoneOptions)
 @options.quiet
-def merge(store: str, name: str, quiet: bool, **given: Any) -> None:
+@click.pass_obj
+def merge(config: dict[str, Any], /, store: str, name: str, quiet: bool, **given: Any) -> None:
     """Merge older batches by week or month, so that a store stays small."""
-    merged, into = _open(store).merge(name, **given)
+    merged, into = _open(store).merge(name, **_with_rules(given, config))
     batches = "batch" if merged == 1 else "batches"
     terminal.say(f"merged {merged:,} {batches} of {name} into {into:,}", quiet=quiet)
 

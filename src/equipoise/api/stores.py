@@ -1,0 +1,110 @@
+"""The store of a monitor: opened when it is needed, and used by one thread at a time."""
+
+from __future__ import annotations
+
+import datetime
+import functools
+import os
+import re
+import threading
+from collections.abc import Callable
+from typing import Any, Self, TypeVar, cast
+
+from equipoise.credentials import without_password
+from equipoise.errors import InputError
+from equipoise.monitoring.store.database import is_postgres
+from equipoise.monitoring.store.files import mode_of
+from equipoise.monitoring.store.store import Store
+
+_OTHER = re.compile(r"([a-z][a-z0-9+.-]+://|file:|:memory:$)", re.IGNORECASE)
+"""How addresses begin that are none of a file."""
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+
+
+class StoreOwner:
+    """Has a store, which is opened once for reading, and again when something is written first."""
+
+    def __init__(self, store: str | os.PathLike[str], *, read_only: bool = False) -> None:
+        self._address = _read_address(store)
+        self._read_only = read_only
+        self._clock: Callable[[], datetime.datetime] = _utc_now
+        self._begin()
+
+    def _begin(self) -> None:
+        self._open: Store | None = None
+        self._lock = threading.RLock()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {without_password(self._address)}>"
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Other processes open the store themselves.
+        kept = ("_address", "_read_only", "_clock")
+        return {name: getattr(self, name) for name in kept}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._begin()
+
+    def _store(self, *, create: bool = False, write: bool = False) -> Store:
+        if write and self._read_only:
+            raise InputError(f"{self} only reads; leave out `read_only` to change its store.")
+        if self._open is None or (write and not self._open.writes):
+            self.close()
+            self._open = Store(self._address, create=create, write=write, clock=self._clock)
+        return self._open
+
+    @property
+    def _exists(self) -> bool:
+        return is_postgres(self._address) or mode_of(self._address) is not None
+
+    @property
+    def _is_writable(self) -> bool:
+        if self._read_only:
+            return False
+        return is_postgres(self._address) or os.access(self._address, os.W_OK)
+
+    def close(self) -> None:
+        """Close the store; the next call opens it again."""
+        with self._lock:
+            if self._open is not None:
+                self._open.close()
+                self._open = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def alone(method: _Method) -> _Method:
+    """Let threads that share a store wait for each other."""
+
+    @functools.wraps(method)
+    def locked(self: StoreOwner, *given: Any, **named: Any) -> Any:
+        with self._lock:
+            return method(self, *given, **named)
+
+    return cast("_Method", locked)
+
+
+def _read_address(store: Any) -> str:
+    """The path or address of a store as text; what can be neither is refused."""
+    if not isinstance(store, (str, os.PathLike)) or not isinstance(os.fspath(store), str):
+        raise InputError(
+            f"a store is a path, or an address of PostgreSQL, given as text, not {store!r}."
+        )
+    found = os.fspath(store)
+    if not found.strip():
+        raise InputError("a store needs a name, such as bias.sqlite; its name is empty.")
+    if _OTHER.match(found) and not is_postgres(found):
+        raise InputError(
+            f"a store is a file of SQLite, or a database of PostgreSQL (postgresql://user@host/db), not "
+            f"{without_password(found)!r}."
+        )
+    return found
+
+
+def _utc_now() -> datetime.datetime:
+    return datetime.datetime.now(datetime.UTC)
