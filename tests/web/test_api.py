@@ -21,6 +21,7 @@ pytest.importorskip("fastapi", reason="the explorer needs the extra web: pip ins
 
 import equipoise as eq
 import serving
+import stream_stores
 from equipoise.cli.app import run
 from equipoise.options import options_of
 from equipoise.options.declaration import option as declare
@@ -49,6 +50,7 @@ def explorer(tmp_path_factory):
     root.mkdir()
     write(root / "people.csv", people(["sex", "race", "hired"]))
     write(root / "after.csv", people(["sex", "race", "hired"], fewer=3))
+    stream_stores.write_store(root / "bias.sqlite")
     write(root / "-odd name.csv", people(["-sex", "a, b", 'say "hi"']))
     write(root / f"{NASTY[0].replace('/', '')}.csv", nasty())
     lake = root / "lake"
@@ -134,6 +136,7 @@ ASKED = {
         "pin": ["name=a&tolerance=0.1", "name=b&tolerance=0.2"],
     },
     "frontier": ADULT,
+    "monitor": {"store": "bias.sqlite", "stream": "loans"},
     "audit": {"data": "adult", "form": "local-law-144", "sex": "sex", "race": "race", "selected": "income", "selected_value": ">50K"},
 }  # fmt: skip
 
