@@ -13,8 +13,8 @@ import numpy as np
 from equipoise.counts import Counts
 from equipoise.lattice import roll_up
 from equipoise.monitoring.moments import to_number
-from equipoise.monitoring.store.records import Batch, Event, Stream, StreamCells
-from equipoise.monitoring.store.store import Store, rows_of
+from equipoise.monitoring.store.records import Batch, Event, Stream, StreamCells, rows_of
+from equipoise.monitoring.store.store import Store
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -217,3 +217,17 @@ class StreamCells:
 
     def _edges(self) -> dict[str, tuple[float, ...]]:
         return {n: b for n, b in self.stream.request.bins.items() if isinstance(b, tuple)}
+
+
+def rows_of(batches: Sequence[Batch], cells: int) -> NDArray[np.int64]:
+    """The rows of all batches: a line per cell, a column per batch.
+
+    A ValueError or an IndexError tells that they are not those that were written.
+    """
+    pairs = np.frombuffer(b"".join(batch.cells for batch in batches), PAIR)
+    lengths = [len(batch.cells) // PAIR.itemsize for batch in batches]
+    found = np.zeros((cells, len(batches)), np.int64)
+    found[pairs["cell"], np.repeat(np.arange(len(batches)), lengths)] = pairs["rows"]
+    if found.sum(axis=0).tolist() != [batch.n for batch in batches]:
+        raise ValueError("other numbers of rows")
+    return found

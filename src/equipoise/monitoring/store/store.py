@@ -7,7 +7,7 @@ import datetime
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace as changed
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
@@ -28,9 +28,6 @@ from equipoise.monitoring.store.records import (
     cell_text,
     cell_values,
 )
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 _Read = TypeVar("_Read")
 _SLACK = datetime.timedelta(minutes=5)
@@ -462,20 +459,6 @@ class Store:
                 yield
             finally:
                 self._is_writing = False
-
-
-def rows_of(batches: Sequence[Batch], cells: int) -> NDArray[np.int64]:
-    """The rows of all batches: a line per cell, a column per batch.
-
-    A ValueError or an IndexError tells that they are not those that were written.
-    """
-    pairs = np.frombuffer(b"".join(batch.cells for batch in batches), PAIR)
-    lengths = [len(batch.cells) // PAIR.itemsize for batch in batches]
-    found = np.zeros((cells, len(batches)), np.int64)
-    found[pairs["cell"], np.repeat(np.arange(len(batches)), lengths)] = pairs["rows"]
-    if found.sum(axis=0).tolist() != [batch.n for batch in batches]:
-        raise ValueError("other numbers of rows")
-    return found
 
 
 def _unwritten(entry: Entry, fingerprint: str) -> Batch:
