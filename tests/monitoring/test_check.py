@@ -159,8 +159,9 @@ def test_a_ratio_to_a_named_group_is_tested(monitor):
     check = monitor.check("hires", policy={"rules": [rule]})
     assert [str(f.group) for f in check.findings] == ["race=c", "race=b"]
     assert [str(f.group) for f in check.alerts] == ["race=c"]
-    with pytest.raises(InputError, match=r"the group race=z|no value z"):
-        monitor.check("hires", policy={"rules": [{**rule, "reference": "race=z"}]})
+    unseen = monitor.check("hires", policy={"rules": [{**rule, "reference": "race=z"}]})
+    assert unseen.findings == ()
+    assert unseen.remarks == ("No batch has had race=z so far, which a rule names.",)
     with pytest.raises(InputError, match="cannot be tested batch by batch"):
         monitor.check("hires", policy={"rules": [{"measure": "mean_difference", "max_abs": 0.1}]})
 
@@ -383,3 +384,81 @@ def test_merging_keeps_the_evidence_of_rules_that_are_given_with_it(monitor, tmp
         assert [f.log10_e for f in one.findings] == pytest.approx(evidence)
         unknown = monitor.check("hires", max_abs_ub=0.3)
         assert any("no evidence of these rules" in text for text in unknown.remarks)
+
+
+def test_rules_may_name_what_has_not_been_seen_yet(monitor):
+    fill(monitor, quiet(5))
+    rules = [
+        {"max_abs_ub": 0.2},
+        {"group": "sex=x", "max_abs_ub": 0.1},
+        {"label": "maybe", "max_abs_ub": 0.1},
+    ]
+    check = monitor.check("hires", policy={"rules": rules})
+    assert {f.rule.max_abs for f in check.findings} == {0.2}
+    assert len(check.remarks) == 2
+    assert "No batch has had sex=x so far, which a rule names." in check.remarks
+    fill(
+        monitor, [counts({("x", "maybe"): 3, ("w", "yes"): 4})], start=START + datetime.timedelta(9)
+    )
+    assert {f.rule.max_abs for f in monitor.check("hires", policy={"rules": rules}).findings} == {
+        0.1,
+        0.2,
+    }
+    with pytest.raises(PatternError, match="no attribute 'age'"):
+        monitor.check("hires", policy={"rules": [{"group": "age=3", "max_abs_ub": 0.1}]})
+
+
+def test_rules_about_newer_batches_do_not_stop_a_merge(monitor):
+    fill(monitor, quiet(20))
+    late = {"name": "hires", "at": START + datetime.timedelta(days=20)}
+    monitor.add(counts({("x", "yes"): 3, ("w", "yes"): 4}), tags={"region": "north"}, **late)
+    monitor.check("hires", tags=["region=north"])
+    monitor.check("hires", policy={"rules": [{"group": "sex=x", "max_abs_ub": 0.1}]})
+    assert monitor.merge("hires", older_than="5d")[0] > 10
+    assert monitor.check("hires", tags=["region=north"]).batches == 1
+
+
+def test_merging_after_an_acknowledgement_keeps_rules_and_counts(tmp_path):
+    checks = []
+    for merged in (False, True):
+        with eq.Monitor(tmp_path / f"{merged}.sqlite") as monitor:
+            fill(monitor, biased(10))
+            monitor.check("hires", max_abs_ub=0.2)
+            monitor.acknowledge("hires")
+            fill(monitor, biased(40, seed=2), start=START + datetime.timedelta(days=10))
+            if merged:
+                assert monitor.merge("hires", older_than="5d", every="month")[0] > 30
+            checks.append(monitor.check("hires", max_abs_ub=0.2))
+    whole, other = checks
+    assert whole.tested == other.tested == 40
+    evidence = [f.log10_e for f in whole.findings]
+    assert [f.log10_e for f in other.findings] == pytest.approx(evidence)
+    assert not any("no evidence" in text for text in other.remarks)
+
+
+@pytest.mark.parametrize("reference", ["best", "rest", "sex=m"])
+def test_the_ratio_of_rates_is_the_same_after_a_merge(tmp_path, reference):
+    rng = np.random.default_rng(5)
+    batches = [drawn(rng, 0.1 + i / 200, 0.4 - i / 300, women=20 + i) for i in range(40)]
+    rule = {"measure": "impact_ratio", "min": 0.8, "reference": reference, "label": "yes"}
+    checks = []
+    for merged in (False, True):
+        with eq.Monitor(tmp_path / f"{merged}.sqlite") as monitor:
+            fill(monitor, batches)
+            monitor.check("hires", policy={"rules": [rule]})
+            if merged:
+                assert monitor.merge("hires", older_than="5d", every="month")[0] > 30
+            checks.append(monitor.check("hires", policy={"rules": [rule]}))
+    values = [{str(f.group): f.value for f in check.findings} for check in checks]
+    assert values[0] == pytest.approx(values[1])
+
+
+def test_a_confidence_sequence_of_the_past_stays_what_it_was(monitor):
+    rng = np.random.default_rng(6)
+    fill(monitor, [drawn(rng, 0.2, 0.4) for _ in range(30)])
+    before = monitor.history("hires", group="sex=w, hired=yes").lines[0]
+    many = [drawn(rng, 0.2, 0.4, women=400) for _ in range(30)]
+    fill(monitor, many, start=START + datetime.timedelta(days=30))
+    after = monitor.history("hires", group="sex=w, hired=yes").lines[0]
+    assert after.low[:30] == pytest.approx(before.low, abs=0.02)
+    assert after.high[:30] == pytest.approx(before.high, abs=0.02)

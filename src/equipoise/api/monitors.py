@@ -25,7 +25,7 @@ from equipoise.lattice import Group
 from equipoise.measures.policy import Policy
 from equipoise.monitoring.additions import Added, BatchList, StreamList, StreamSummary
 from equipoise.monitoring.check import StreamCheck
-from equipoise.monitoring.examination import Examination, check_series, run_tests
+from equipoise.monitoring.examination import Examination, check_series, require_tags, run_tests
 from equipoise.monitoring.history import History, make_history
 from equipoise.monitoring.metrics import write_metrics
 from equipoise.monitoring.moments import (
@@ -350,6 +350,7 @@ class Monitor(StoreOwner):
         with store.reading():
             series = Series.read(store, name)
             kept, known = evidence_of(store, series.stream), policies_of(store, series.stream)
+        require_tags(series, watched.tags or {})
         tested = run_tests(series, watched, kept)
         key = watched.key(tested.begin)
         if key not in known and self._is_writable:

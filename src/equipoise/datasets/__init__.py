@@ -2,7 +2,7 @@
 
 >>> from equipoise import datasets
 >>> datasets.names()
-('adult', 'compas', 'compas-two-years', 'credit')
+('adult', 'compas', 'compas-days', 'compas-two-years', 'credit')
 >>> datasets.card("adult").label
 'income'
 """

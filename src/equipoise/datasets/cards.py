@@ -85,7 +85,7 @@ def card(name: str) -> Card:
     Traceback (most recent call last):
         ...
     equipoise.errors.UnknownName: unknown data set 'adlut'; there are: adult, compas, \
-compas-two-years, credit. Did you mean 'adult'?
+compas-days, compas-two-years, credit. Did you mean 'adult'?
     """
     # Checked before it becomes part of a path, so that '../x' is only an unknown name.
     if name not in (known := names()):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from equipoise.errors import InputError
-from equipoise.lattice import Group
+from equipoise.lattice import Group, format_value
 from equipoise.measures.findings import fitting_rules, settle_label
 from equipoise.measures.measurement import group_of
 from equipoise.measures.rules import Rule
@@ -161,9 +161,8 @@ def find_comparisons(
     groups: GroupSeries, rules: Sequence[Rule], favourable: str | None
 ) -> Comparisons:
     """Find what rules compare; the last rule on a measure that fits a group and label decides."""
-    if not len(groups.labels):  # no batch, and so no value that a rule could name
-        return _comparisons([], tuple(rules), groups)
-    rules = tuple(_settled(rule, groups.counts, favourable) for rule in rules)
+    settled = (_settled(rule, groups.counts, favourable) for rule in rules)
+    rules = tuple(rule for rule in settled if not unseen(rule, groups.counts))
     totals = groups.rows.sum(axis=1)
     pairs: list[WatchedPair] = []
     for key in dict.fromkeys(rule.key for rule in rules):
@@ -201,6 +200,20 @@ def _settled(rule: Rule, counts: Counts, favourable: str | None) -> Rule:
     return settle_label(replace(rule, significance=None), counts, favourable)
 
 
+def unseen(rule: Rule, counts: Counts) -> list[str]:
+    """The values that a rule names and that no batch has had so far, as in sex=x."""
+    other = rule.reference
+    groups = [rule.where] if other in (None, "rest", "best") else [rule.where, Group.parse(other)]
+    named = {name: value for group in groups for name, value in group.items()}
+    if rule.label is not None:
+        named[counts.label.name] = rule.label
+    return [
+        f"{name}={format_value(value)}"
+        for name, value in named.items()
+        if value not in counts.axis(name).codes
+    ]
+
+
 def _against(
     groups: GroupSeries, totals: NDArray[np.int64], rule: Rule, line: int
 ) -> tuple[int, ...]:
@@ -214,6 +227,8 @@ def _against(
         alike[line] = False
         return tuple(np.flatnonzero(alike).tolist())
     other = _line_of(groups, str(rule.reference))
+    if other is None:
+        return ()
     there = groups.codes[other]
     both = fixed & (there != sizes)
     # Rows of both groups would be on both sides of the comparison.
@@ -221,16 +236,14 @@ def _against(
     return (other,) if apart else ()
 
 
-def _line_of(groups: GroupSeries, pattern: str) -> int:
+def _line_of(groups: GroupSeries, pattern: str) -> int | None:
     wanted = Group.parse(pattern)
     codes = [
         axis.code(wanted[axis.name]) if axis.name in wanted else len(axis)
         for axis in groups.counts.sensitive
     ]
     found = np.flatnonzero((groups.codes == codes).all(axis=1))
-    if not len(found):
-        raise InputError(f"the group {wanted} of a rule has no rows in this stream.")
-    return int(found[0])
+    return int(found[0]) if len(found) else None
 
 
 def named(groups: GroupSeries, pair: WatchedPair) -> tuple[Group, Value]:

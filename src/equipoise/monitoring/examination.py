@@ -14,14 +14,14 @@ from equipoise.errors import InputError
 from equipoise.lattice import Group
 from equipoise.measures.measurement import group_of
 from equipoise.monitoring.check import Kind, StreamCheck, StreamFinding, Watched
-from equipoise.monitoring.comparisons import find_comparisons
+from equipoise.monitoring.comparisons import find_comparisons, unseen
 from equipoise.monitoring.evidence.factors import log_factors
 from equipoise.monitoring.evidence.intervals import confidence_sequence
 from equipoise.monitoring.evidence.samples import Samples
 from equipoise.monitoring.kept import KeptEvidence, load
 from equipoise.monitoring.moments import from_number, to_number
 from equipoise.monitoring.series import GroupSeries, Series
-from equipoise.monitoring.tallies import Tally, ratios_within, sum_up
+from equipoise.monitoring.tallies import Tally, ratio_sums, sum_up
 from equipoise.monitoring.watch import Watch, watch
 
 if TYPE_CHECKING:
@@ -57,10 +57,10 @@ def run_tests(
 ) -> Examination:
     """Run all tests of a stream; ``kept`` is the evidence that merged batches left, by key."""
     if watched.tags:
-        series = _tagged(series, watched.tags)
+        series = series.tagged(watched.tags)
     groups = series.groups(watched.max_order)
     comparisons = find_comparisons(groups, watched.rules, watched.favourable)
-    begin, remarks = tests_begin(series), []
+    begin, remarks = tests_begin(series), _unseen(groups, watched)
     places = np.array([batch.place for batch in series.batches], np.int64)
     last_merged = max((b.place for b in series.batches if b.state == "merged"), default=0)
     before: KeptEvidence | None = None
@@ -87,14 +87,19 @@ def run_tests(
     return Examination(series, groups, watched, found, start, begin, before, tuple(remarks))
 
 
-def _tagged(series: Series, tags: Mapping[str, str]) -> Series:
-    found = series.tagged(tags)
-    if len(series) and not len(found):
+def _unseen(groups: GroupSeries, watched: Watched) -> list[str]:
+    """What rules name that no batch has had; nothing is held against it before there are rows."""
+    missing = {text: None for rule in watched.rules for text in unseen(rule, groups.counts)}
+    return [f"No batch has had {text} so far, which a rule names." for text in missing]
+
+
+def require_tags(series: Series, tags: Mapping[str, str]) -> None:
+    """Refuse tags that no batch has."""
+    if len(series) and not len(series.tagged(tags)):
         known = sorted({f"{k}={v}" for batch in series.batches for k, v in batch.tags.items()})
         asked = ", ".join(f"{k}={v}" for k, v in tags.items())
         there = f"there are {', '.join(known[:10])}" if known else "its batches have no tags"
         raise InputError(f"no batch of {series.stream.name} has the tag {asked}; {there}.")
-    return found
 
 
 def tests_begin(series: Series) -> int:
@@ -280,7 +285,12 @@ def _values(tested: Examination, tally: Tally) -> NDArray[np.float64]:
         # Of several groups that one is compared with, that of the farthest.
         sign = np.where(chosen.of_rules(lambda rule: rule.bounds[0]) > -math.inf, 1.0, -1.0)
         least = np.full(len(ratios), math.inf)
-        values = ratios_within(chosen, tested.start)
+        above, below = ratio_sums(chosen, tested.start)
+        if tested.before is not None:
+            lines = np.isin(comparisons.pair, ratios)
+            above, below = above + tested.before.above[lines], below + tested.before.below[lines]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            values = above / below
         np.fmin.at(least, chosen.pair, sign[chosen.pair] * values)
         found[ratios] = np.where(np.isfinite(least), sign * least, math.nan)
     return found

@@ -70,6 +70,9 @@ class KeptEvidence:
     there: NDArray[np.bool_]
     """Which of the comparisons have joined."""
     sums: Sums
+    above: Floats
+    below: Floats
+    """For each comparison the sums whose ratio is the common ratio of rates."""
     since_at: Mapping[int, int | None]
     """By pair, the time from which the bias has been outside."""
     raised_at: Mapping[int, int | None]
@@ -82,7 +85,8 @@ def dump(kept: KeptEvidence, comparisons: Comparisons, alpha: float) -> bytes:
     lines = {
         key: [
             [None if number == -math.inf else number for number in numbers[i]],
-            *(bool(kept.there[i]), kept.since_at.get(pair), kept.raised_at.get(pair)),
+            *(bool(kept.there[i]), kept.above[i], kept.below[i]),
+            *(kept.since_at.get(pair), kept.raised_at.get(pair)),
         ]
         for i, (key, pair) in enumerate(
             zip(_keys(comparisons), comparisons.pair.tolist(), strict=True)
@@ -116,13 +120,14 @@ def load(data: bytes, comparisons: Comparisons, start: int, alpha: float) -> Kep
     state = State.start(len(comparisons), start)
     numbers = _numbers(state)
     there = np.zeros(len(comparisons), np.bool_)
+    above, below = np.zeros((2, len(comparisons)))
     since_at: dict[int, int | None] = {}
     raised_at: dict[int, int | None] = {}
     for i, (key, pair) in enumerate(
         zip(_keys(comparisons), comparisons.pair.tolist(), strict=True)
     ):
         if key in told["lines"]:
-            line, there[i], since, raised = told["lines"][key]
+            line, there[i], above[i], below[i], since, raised = told["lines"][key]
             numbers[i] = [-math.inf if number is None else number for number in line]
             since_at[pair] = since
             # At another level an alert was raised at another time.
@@ -130,7 +135,7 @@ def load(data: bytes, comparisons: Comparisons, start: int, alpha: float) -> Kep
     past, recent, latest = map(comparisons.sums, sums.rows)
     others: list[Any] = [*numbers.T.copy(), state.since]
     state = State(past, recent, latest, *others)
-    return KeptEvidence(state, there, sums, since_at, raised_at)
+    return KeptEvidence(state, there, sums, above, below, since_at, raised_at)
 
 
 def _numbers(state: State) -> Floats:

@@ -57,11 +57,10 @@ def sum_up(comparisons: Comparisons, start: int) -> Tally:
     return _sums(comparisons.against_rest(), start)
 
 
-def ratios_within(comparisons: Comparisons, start: int) -> Floats:
-    """The ratio of rates of each comparison that the batches from ``start`` on have in common."""
+def ratio_sums(comparisons: Comparisons, start: int) -> tuple[Floats, Floats]:
+    """Two sums over the batches from ``start`` on, whose ratio is the common ratio of rates of each comparison."""
     sums = _sums(comparisons, start)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(sums.above / sums.below)
+    return sums.above, sums.below
 
 
 def _sums(comparisons: Comparisons, start: int) -> Tally:

@@ -14,6 +14,7 @@ from equipoise.monitoring.evidence.families import Joining, entries, means, reje
 from equipoise.monitoring.evidence.process import State, advance
 from equipoise.monitoring.evidence.samples import Floats
 from equipoise.monitoring.kept import KeptEvidence, Sums
+from equipoise.monitoring.tallies import ratio_sums
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -78,9 +79,11 @@ class Watch:
         sums = Sums.none(groups) if self.before is None else self.before.sums
         since_at = {pair: since for pair, (since, _) in times.items()}
         raised_at = {pair: raised for pair, (_, raised) in times.items()}
-        return KeptEvidence(
-            self.state, self.there, sums.after(groups, self.start), since_at, raised_at
-        )
+        above, below = ratio_sums(self.comparisons, self.start)
+        if self.before is not None:
+            above, below = above + self.before.above, below + self.before.below
+        sums = sums.after(groups, self.start)
+        return KeptEvidence(self.state, self.there, sums, above, below, since_at, raised_at)
 
 
 def watch(

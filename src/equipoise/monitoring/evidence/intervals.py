@@ -53,7 +53,17 @@ def confidence_sequence(
         if len(kept):
             low[place] = _crossing(grid, column, kept[0], kept[0] - 1, threshold)
             high[place] = _crossing(grid, column, kept[-1], kept[-1] + 1, threshold)
-    return Sequence(low, high)
+    return Sequence(*(_at_share(limit, samples, times) for limit in (low, high)))
+
+
+def _at_share(limit: Floats, samples: Samples, times: NDArray[np.int64]) -> Floats:
+    """Limits of UB for the group's share of all batches until then, which later ones do not change."""
+    k = _ratios(samples, limit)
+    used = samples.used[0]
+    sums = (np.cumsum(np.where(used, part[0], 0.0)) for part in (samples.m, samples.r))
+    m, r = (np.concatenate([np.zeros(1), each])[times] for each in sums)
+    share = m / np.maximum(m + r, 1.0)
+    return np.asarray(1 - k / (1 - share + share * k))
 
 
 def _crossing(grid: Floats, column: Floats, inside: int, outside: int, threshold: float) -> float:

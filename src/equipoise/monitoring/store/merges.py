@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -44,11 +45,20 @@ def remember_policy(store: Store, stream: Stream, policy: str, rules: Mapping[st
         )
 
 
+@dataclass(frozen=True)
+class Kept:
+    """A policy that a stream was checked against, and the evidence up to a place."""
+
+    rules: Mapping[str, Any]
+    place: int
+    evidence: bytes | None
+
+
 def merge_batches(
     store: Store,
     stream: Stream,
     merged: Sequence[tuple[Sequence[Batch], NDArray[np.int64]]],
-    evidence: Mapping[str, tuple[int, bytes]],
+    evidence: Mapping[str, Kept],
     seen: Sequence[int],
 ) -> None:
     """Put one batch in the place of several, and keep the evidence that they leave.
@@ -65,11 +75,15 @@ def merge_batches(
             )
         for batches, rows in merged:
             _merge_one(store, stream, batches, rows)
-        for policy, (place, kept) in evidence.items():
-            store.database.run(
-                "UPDATE equipoise_policy SET place = ?, evidence = ? WHERE stream = ? AND policy = ?",
-                [place, kept, stream.number, policy],
-            )
+        # Those of tests that were acknowledged are never asked for again.
+        store.database.run("DELETE FROM equipoise_policy WHERE stream = ?", [stream.number])
+        store.database.run_many(
+            "INSERT INTO equipoise_policy (stream, policy, rules, place, evidence) VALUES (?, ?, ?, ?, ?)",
+            [
+                (stream.number, policy, plain_text(kept.rules), kept.place, kept.evidence)
+                for policy, kept in evidence.items()
+            ],
+        )
         count = sum(len(batches) for batches, _ in merged)
         last = max(b.ends for batches, _ in merged for b in batches)
         were = "batches up to {} were" if count != 1 else "batch up to {} was"
