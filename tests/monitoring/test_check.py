@@ -303,8 +303,10 @@ def test_a_stream_that_was_merged_as_a_whole_says_so(monitor):
     check = monitor.check("hires", max_abs_ub=0.7)
     assert check.sentences == (
         "No batch has come since the tests began. Nothing can be judged yet.",
-        "The tests begin after the merged batches, because no evidence of these rules was kept when "
-        "they were merged.",
+        (
+            "The tests begin after the merged batches, because no evidence of these rules was kept when "
+            "they were merged."
+        ),
     )
 
 
