@@ -181,6 +181,16 @@ def test_the_four_fifths_rule_compares_with_the_best_off_group(monitor):
         monitor.check("hires", four_fifths=True)
 
 
+def test_a_favourable_label_that_is_given_comes_before_that_of_the_policy(monitor):
+    fill(monitor, biased(30))
+    policy = {"four_fifths": True, "favourable": "no"}
+    for given, label in (({}, "no"), ({"favourable": "yes"}, "yes")):
+        watched = monitor.check("hires", policy=policy, **given).watched
+        assert (watched.favourable, [rule.label for rule in watched.rules]) == (label, [label])
+    best = {"favourable": "yes", "rules": [{"min_impact_ratio": 0.8, "reference": "best"}]}
+    assert {f.label for f in monitor.check("hires", policy=best).findings} == {"yes"}
+
+
 def test_a_ratio_to_a_named_group_is_tested(monitor):
     rng = np.random.default_rng(10)
     fill(monitor, [three(rng, {"a": 0.5, "b": 0.5, "c": 0.2}) for _ in range(40)])
