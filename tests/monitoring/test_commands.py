@@ -197,6 +197,28 @@ def test_metrics_are_printed_or_written(folder, capsys):
     assert 'equipoise_status{stream="hires"} 0' in (folder / "bias.prom").read_text("utf-8")
 
 
+def test_metrics_are_written_without_the_streams_that_cannot_be_checked(folder, capsys):
+    with eq.Monitor("bias.sqlite") as monitor:
+        fill(monitor, biased(3))
+    people(folder / "other.csv", {"a": 10, "b": 10})
+    assert typed("add other.csv --store bias.sqlite --name other -s sex -l hired") == 0
+    (folder / "limits.toml").write_text(
+        '[check]\n[[check.rules]]\ngroup = "sex=w"\nmax-abs-ub = 0.2\n', encoding="utf-8"
+    )
+    capsys.readouterr()
+    metrics = "metrics --store bias.sqlite --policy limits.toml"
+    assert typed(f"{metrics} -o bias.prom") == 2
+    text = (folder / "bias.prom").read_text("utf-8")
+    assert 'equipoise_check_failed{stream="other"} 1\n' in text
+    assert 'equipoise_check_failed{stream="hires"} 0\n' in text
+    assert 'equipoise_status{stream="hires"}' in text
+    (said,) = capsys.readouterr().err.splitlines()
+    assert said.startswith("error: other cannot be checked: ")
+    assert "no value w" in said
+    assert typed(f"{metrics} --name other") == 2
+    assert capsys.readouterr().out == ""
+
+
 def test_a_bundled_table_of_days_names_its_columns(folder, capsys):
     assert (
         typed("add compas-days --store bias.sqlite --name compas --time-column day --every month")
