@@ -144,6 +144,23 @@ def test_defaults_and_rules_come_from_the_configuration(folder, capsys):
     assert "[monitor] in the configuration has no key 'stor'" in capsys.readouterr().err
 
 
+def test_the_name_of_the_configuration_leaves_all_streams_to_be_had(folder, capsys):
+    with eq.Monitor("bias.sqlite") as monitor:
+        fill(monitor, quiet(2))
+        fill(monitor, quiet(2), name="other")
+    (folder / "equipoise.toml").write_text(
+        '[monitor]\nstore = "bias.sqlite"\nname = "hires"\n', encoding="utf-8"
+    )
+    assert typed("check") == 0
+    capsys.readouterr()
+    assert typed("list --json") == 0
+    assert [s["name"] for s in json.loads(capsys.readouterr().out)["streams"]] == ["hires", "other"]
+    assert typed("metrics") == 0
+    assert 'equipoise_status{stream="other"}' in capsys.readouterr().out
+    assert typed("list --name hires") == 0
+    assert capsys.readouterr().out.startswith("hires: 2 batches")
+
+
 def test_batches_and_streams_are_listed(folder, capsys):
     with eq.Monitor("bias.sqlite") as monitor:
         fill(monitor, quiet(5))
