@@ -186,8 +186,8 @@ def test_redirects_on_the_same_host_are_followed_with_the_body():
 @pytest.mark.parametrize(
     ("address", "why"),
     [
-        ("ftp://host/x", "begins with https://"),
-        ("file:///etc/passwd", "begins with https://"),
+        ("ftp://host/x", "one begins with https://"),
+        ("file:///etc/passwd", "one begins with https://"),
         ("https://ann:secret@host/x", "has no login"),
         ("http://host:99999/x", "no address of a webhook"),
         ("nonsense", "no address of a webhook"),

@@ -121,7 +121,7 @@ def read_address(address: str) -> SplitResult:
     # The address is not repeated, since it may be a secret.
     if found.scheme not in _PORTS or not _HOST.fullmatch(host) or re.search(r"\s", address):
         raise InputError(
-            "what is given is no address of a webhook; it begins with https:// or http:// and a host."
+            "what is given is no address of a webhook; one begins with https:// or http:// and a host."
         )
     if found.username or found.password:
         raise InputError("the address of a webhook has no login; receivers check the signature.")
