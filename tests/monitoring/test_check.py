@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -30,7 +31,8 @@ def test_a_quiet_stream_raises_no_alert(monitor):
     assert (check.status, check.exit_code, check.alerts) == ("inside", 0, ())
     assert (
         check.outcome
-        == "No alert: the limits hold for all 4 group and label pairs, as far as the batches tell."
+        == "No alert: the evidence is not strong enough against the limit of any of the 4 group and "
+        "label pairs."
     )
     assert (check.batches, check.rows) == (60, 6000)
 
@@ -46,7 +48,29 @@ def test_a_biased_stream_raises_one_and_says_how_sure(monitor):
     assert worst.ub == pytest.approx(1 - 0.1 / 0.28, abs=0.1)
     assert worst.ub_low < 1 - 0.1 / 0.28 < worst.ub_high
     assert check.alerts[0].log10_e == max(f.log10_e for f in check.alerts)
-    assert "the chance of ever seeing this much evidence was at most 1 in" in check.sentences[1]
+    told = check.explain(replace(worst, log10_e=math.log10(250.9)))
+    assert told.endswith(
+        "the chance of ever seeing this much evidence against it was at most 1 in 250, and against any "
+        "of the 4 groups and labels that are watched, 1 in 62."
+    )
+    assert check.explain(replace(worst, log10_e=0.5)).endswith(
+        "at most 1 in 3; 4 groups and labels are watched."
+    )
+
+
+def test_one_pair_is_told_in_the_singular(monitor):
+    fill(monitor, biased(30))
+    rule = {"group": "sex=w", "label": "yes", "max_abs_ub": 0.1}
+    check = monitor.check("hires", policy={"rules": [rule]})
+    assert check.outcome == "Alert: 1 of 1 group and label pair is outside its limit."
+    assert "watched" not in check.sentences[1]
+    wide = {"policy": {"rules": [{**rule, "max_abs_ub": 0.9}]}}
+    assert monitor.check("hires", **wide).outcome == (
+        "No alert: the evidence is not strong enough against the limit of the one group and label pair."
+    )
+    assert monitor.check("hires", **wide, alert_on="changes").outcome == (
+        "No alert: the change detector is not above its threshold for the one group and label pair."
+    )
 
 
 def test_ub_within_batches_does_not_mix_different_days(monitor):
@@ -81,6 +105,11 @@ def test_the_change_detector_can_be_what_alerts(monitor):
     assert "The change detector sees" in " ".join(by_evidence.sentences)
     assert by_changes.exit_code == 1
     assert {f.kind for f in by_changes.alerts} == {"changed"}
+    assert by_changes.outcome.endswith("has left its limit, by the change detector.")
+    said = by_changes.sentences[1]
+    assert "the change detector is above its threshold for |uniform_bias| ≤ 0.1" in said
+    assert "once in at least 1,000 batches on average, for all groups and labels together" in said
+    assert "at most 1 in" not in said
     assert monitor.check("hires", alert_on="both").exit_code == 1
 
 
@@ -152,6 +181,16 @@ def test_the_four_fifths_rule_compares_with_the_best_off_group(monitor):
         monitor.check("hires", four_fifths=True)
 
 
+def test_a_favourable_label_that_is_given_comes_before_that_of_the_policy(monitor):
+    fill(monitor, biased(30))
+    policy = {"four_fifths": True, "favourable": "no"}
+    for given, label in (({}, "no"), ({"favourable": "yes"}, "yes")):
+        watched = monitor.check("hires", policy=policy, **given).watched
+        assert (watched.favourable, [rule.label for rule in watched.rules]) == (label, [label])
+    best = {"favourable": "yes", "rules": [{"min_impact_ratio": 0.8, "reference": "best"}]}
+    assert {f.label for f in monitor.check("hires", policy=best).findings} == {"yes"}
+
+
 def test_a_ratio_to_a_named_group_is_tested(monitor):
     rng = np.random.default_rng(10)
     fill(monitor, [three(rng, {"a": 0.5, "b": 0.5, "c": 0.2}) for _ in range(40)])
@@ -173,7 +212,7 @@ def test_small_and_vanished_groups_are_states_of_their_own(monitor):
     assert check.status == "undecided"
     assert check.exit_code == 3
     assert finding(check, "sex=x").kind == "too small"
-    assert "too few rows to judge" in check.outcome
+    assert "have too few rows to judge. Leave small groups out with `min_count`." in check.outcome
     assert monitor.check("hires", min_count=30).exit_code == 0
 
     men = counts({("m", "yes"): 30, ("m", "no"): 70, ("x", "yes"): 3, ("x", "no"): 7})
@@ -183,7 +222,7 @@ def test_small_and_vanished_groups_are_states_of_their_own(monitor):
     women = finding(check, "sex=w")
     assert (women.kind, women.last_seen) == ("vanished", START + datetime.timedelta(days=20))
     assert (check.status, check.exit_code) == ("undecided", 3)
-    assert "1 group has vanished" in check.outcome
+    assert check.outcome == "No alert, but 1 group has vanished."
 
 
 def test_a_stream_with_nothing_to_compare_is_undecided(monitor):
@@ -264,6 +303,22 @@ def test_rules_that_were_not_checked_before_merging_begin_after_it(monitor):
     assert any("The tests begin after the merged batches" in text for text in check.remarks)
     (said,) = monitor.check("hires").remarks
     assert said == "Confidence sequences are those of the 21 batches that were not merged."
+
+
+def test_a_stream_that_was_merged_as_a_whole_says_so(monitor):
+    fill(monitor, biased(20))
+    monitor.merge("hires", older_than="1h", every="day")
+    for batch in monitor.batches("hires").batches:
+        if batch.state == "current":
+            monitor.withdraw("hires", id=batch.id)
+    check = monitor.check("hires", max_abs_ub=0.7)
+    assert check.sentences == (
+        "No batch has come since the tests began. Nothing can be judged yet.",
+        (
+            "The tests begin after the merged batches, because no evidence of these rules was kept when "
+            "they were merged."
+        ),
+    )
 
 
 def test_a_check_is_plain_data(monitor):

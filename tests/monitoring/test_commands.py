@@ -144,6 +144,23 @@ def test_defaults_and_rules_come_from_the_configuration(folder, capsys):
     assert "[monitor] in the configuration has no key 'stor'" in capsys.readouterr().err
 
 
+def test_the_name_of_the_configuration_leaves_all_streams_to_be_had(folder, capsys):
+    with eq.Monitor("bias.sqlite") as monitor:
+        fill(monitor, quiet(2))
+        fill(monitor, quiet(2), name="other")
+    (folder / "equipoise.toml").write_text(
+        '[monitor]\nstore = "bias.sqlite"\nname = "hires"\n', encoding="utf-8"
+    )
+    assert typed("check") == 0
+    capsys.readouterr()
+    assert typed("list --json") == 0
+    assert [s["name"] for s in json.loads(capsys.readouterr().out)["streams"]] == ["hires", "other"]
+    assert typed("metrics") == 0
+    assert 'equipoise_status{stream="other"}' in capsys.readouterr().out
+    assert typed("list --name hires") == 0
+    assert capsys.readouterr().out.startswith("hires: 2 batches")
+
+
 def test_batches_and_streams_are_listed(folder, capsys):
     with eq.Monitor("bias.sqlite") as monitor:
         fill(monitor, quiet(5))
@@ -195,6 +212,28 @@ def test_metrics_are_printed_or_written(folder, capsys):
     assert out.endswith("# EOF\n")
     assert typed("metrics --store bias.sqlite -o bias.prom --max-abs-ub 0.95") == 0
     assert 'equipoise_status{stream="hires"} 0' in (folder / "bias.prom").read_text("utf-8")
+
+
+def test_metrics_are_written_without_the_streams_that_cannot_be_checked(folder, capsys):
+    with eq.Monitor("bias.sqlite") as monitor:
+        fill(monitor, biased(3))
+    people(folder / "other.csv", {"a": 10, "b": 10})
+    assert typed("add other.csv --store bias.sqlite --name other -s sex -l hired") == 0
+    (folder / "limits.toml").write_text(
+        '[check]\n[[check.rules]]\ngroup = "sex=w"\nmax-abs-ub = 0.2\n', encoding="utf-8"
+    )
+    capsys.readouterr()
+    metrics = "metrics --store bias.sqlite --policy limits.toml"
+    assert typed(f"{metrics} -o bias.prom") == 2
+    text = (folder / "bias.prom").read_text("utf-8")
+    assert 'equipoise_check_failed{stream="other"} 1\n' in text
+    assert 'equipoise_check_failed{stream="hires"} 0\n' in text
+    assert 'equipoise_status{stream="hires"}' in text
+    (said,) = capsys.readouterr().err.splitlines()
+    assert said.startswith("error: other cannot be checked: ")
+    assert "no value w" in said
+    assert typed(f"{metrics} --name other") == 2
+    assert capsys.readouterr().out == ""
 
 
 def test_a_bundled_table_of_days_names_its_columns(folder, capsys):

@@ -7,6 +7,7 @@ import hashlib
 import hmac
 import http.server
 import json
+import socket
 import threading
 
 import pytest
@@ -93,10 +94,75 @@ def test_redirects_to_other_hosts_get_no_data():
         for status in (301, 302, 307, 308):
             with (
                 receiver((status, {"Location": f"{other}/x"})) as (address, _),
-                pytest.raises(webhook.NotDelivered, match="redirected to another host"),
+                pytest.raises(
+                    webhook.NotDelivered, match="redirected to another port of this host"
+                ),
             ):
                 webhook.send({}, address, KEY, wait=pytest.fail)
         assert stolen == []
+    for place, what in (
+        ("http://elsewhere.example/x", "to another host, elsewhere.example, which gets no data;"),
+        ("https://127.0.0.1/x", "to https on the same host; name this address"),
+    ):
+        with (
+            receiver((307, {"Location": place})) as (address, _),
+            pytest.raises(webhook.NotDelivered, match=what),
+        ):
+            webhook.send({}, address, KEY, wait=pytest.fail)
+
+
+@pytest.mark.parametrize("place", ["http://127.0.0.1:99999/", "http://[::1", "ftp://a/", "/a b"])
+def test_redirects_to_what_is_no_address_are_told(place):
+    with (
+        receiver((307, {"Location": place})) as (address, _),
+        pytest.raises(webhook.NotDelivered, match="redirected to what is no address of a webhook"),
+    ):
+        webhook.send({}, address, KEY, wait=pytest.fail)
+
+
+def test_paths_may_have_any_letter():
+    sent_as = "ä".encode().decode("latin-1")
+    with receiver((307, {"Location": f"/{sent_as}"}), (200, {})) as (address, got):
+        webhook.send({}, f"{address}/ö%20x?é=1&a=%26#part", KEY)
+    assert [path for path, *_ in got] == ["/%C3%B6%20x?%C3%A9=1&a=%26", "/%C3%A4"]
+
+
+def test_nothing_that_is_told_has_the_path_of_the_address():
+    said = []
+    with receiver((200, {})) as (address, _):
+        sent = webhook.send({}, f"{address}/services/SECRET?x=SECRET", KEY)
+        assert sent.address == f"{address}/…"
+        assert webhook.send({}, address, KEY).address == address
+    answers = [(404, {}), (302, {"Location": "/x"}), (307, {"Location": "/SECRET"})]
+    answers += [
+        (307, {"Location": "http://a.example/SECRET"}),
+        (307, {"Location": "http://[SECRET"}),
+    ]
+    for answer in answers:
+        with receiver(answer) as (address, _), pytest.raises(webhook.NotDelivered) as error:
+            webhook.send({}, f"{address}/services/SECRET", KEY)
+        said.append(str(error.value))
+    for wrong in ("hooks.example/SECRET", "https://a..b/SECRET", f"{address}/SECRET"):
+        with pytest.raises(InputError) as error:
+            webhook.send({}, wrong, KEY, wait=lambda _: None)
+        said.append(str(error.value))
+    assert [text for text in said if "SECRET" in text] == []
+
+
+def test_an_answer_that_is_not_http_is_told_without_its_text():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def echo():
+            for _ in range(webhook.TRIES):
+                client, _ = server.accept()
+                with client:
+                    client.sendall(client.recv(65_536))
+
+        threading.Thread(target=echo, daemon=True).start()
+        address = f"http://127.0.0.1:{server.getsockname()[1]}/SECRET"
+        with pytest.raises(webhook.NotDelivered, match="5 tries: its answer is not HTTP") as error:
+            webhook.send({}, address, KEY, wait=lambda _: None)
+    assert "SECRET" not in str(error.value)
 
 
 def test_redirects_on_the_same_host_are_followed_with_the_body():
@@ -120,11 +186,15 @@ def test_redirects_on_the_same_host_are_followed_with_the_body():
 @pytest.mark.parametrize(
     ("address", "why"),
     [
-        ("ftp://host/x", "begins with https://"),
-        ("file:///etc/passwd", "begins with https://"),
+        ("ftp://host/x", "one begins with https://"),
+        ("file:///etc/passwd", "one begins with https://"),
         ("https://ann:secret@host/x", "has no login"),
         ("http://host:99999/x", "no address of a webhook"),
         ("nonsense", "no address of a webhook"),
+        ("http://a..b/x", "no address of a webhook"),
+        (f"http://{'a' * 70}.org/x", "no address of a webhook"),
+        ("http://a$b/x", "no address of a webhook"),
+        ("http://[::1/x", "no address of a webhook"),
     ],
 )
 def test_addresses_are_checked(address, why):
@@ -151,4 +221,4 @@ def test_a_check_sends_what_it_found(tmp_path, capsys):
         assert run([*check, "--name", "calm", "--webhook", address, "--webhook-always"]) == 0
         assert run([*check, "--name", "hires", "--webhook", address]) == 1
     assert [json.loads(body)["status"] for *_, body in got] == ["inside", "outside"]
-    assert "sent to" in capsys.readouterr().err
+    assert f"sent to {address} (200)" in capsys.readouterr().err

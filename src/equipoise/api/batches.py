@@ -49,11 +49,12 @@ def watched_by(policy: Any, given: WatchOptions) -> Watched:
         raise InputError(
             f"`policy` is a Policy, a mapping as in equipoise.toml, or the path of a file, not {policy!r}."
         )
-    max_order = given.max_order
+    max_order, favourable = given.max_order, given.favourable
     if not isinstance(data, Policy):
         data = {k.replace("-", "_"): v for k, v in dict(data or {}).items()}
         max_order = max_order or data.get("max_order")
-        data.setdefault("favourable", given.favourable)
+        favourable = data.get("favourable") if favourable is None else favourable
+        data["favourable"] = favourable
         if given.min_count > 1:
             data["min_count"] = given.min_count
         limits = (given.max_abs_ub, data.get("max_abs_ub"), data.get("rules") or None)
@@ -62,13 +63,12 @@ def watched_by(policy: Any, given: WatchOptions) -> Watched:
             data["max_abs_ub"] = DEFAULT_LIMIT
     found = Policy.of(data, max_abs_ub=given.max_abs_ub, four_fifths=given.four_fifths)
     rules = tuple(changed(r, min_count=max(r.min_count, given.min_count)) for r in found.rules)
-    favourable = None if given.favourable is None else str(given.favourable)
     return Watched(
         rules=rules,
         alpha=given.alpha,
         alert_on=given.alert_on,
         max_order=max_order,
-        favourable=favourable,
+        favourable=None if favourable is None else str(favourable),
         tags=read_tags(given.only_tags),
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Unpack, get_args
 
 from equipoise.api.batches import (
@@ -311,9 +311,13 @@ class Monitor(StoreOwner):
         name: str | None = None,
         *,
         policy: Policy | Mapping[str, Any] | str | os.PathLike[str] | None = None,
+        failed: Callable[[str, EquipoiseError], object] | None = None,
         **options: Unpack[WatchKeywords],
     ) -> str:
         """Write the state of a stream, or of all, as OpenMetrics text for Prometheus.
+
+        Of all streams, one that cannot be checked, as by a rule for a value that it does not have, has
+        the metric ``equipoise_check_failed`` alone. If a stream is named, the error is raised.
 
         Parameters
         ----------
@@ -321,11 +325,24 @@ class Monitor(StoreOwner):
             Name of the stream. By default all streams of the store.
         policy
             Limits, as in :meth:`check`.
+        failed
+            Called with the name of each stream that cannot be checked, and the error.
         **options
             Limits and the level of alerts; see Other Parameters.
         """
-        streams = self._store().streams() if name is None else [self._store().stream(name)]
-        return write_metrics([self.check(s.name, policy=policy, **options) for s in streams])
+        if name is not None:
+            return write_metrics([self.check(name, policy=policy, **options)])
+        # Limits that are wrong in themselves are no failure of a stream.
+        watched_by(policy, take(WatchOptions, dict(options))[0])
+        checks, without = [], []
+        for stream in self._store().streams():
+            try:
+                checks.append(self.check(stream.name, policy=policy, **options))
+            except EquipoiseError as error:
+                without.append(stream.name)
+                if failed is not None:
+                    failed(stream.name, error)
+        return write_metrics(checks, without)
 
     def notify(self, check: StreamCheck, address: str, *, key: bytes) -> Delivery:
         """Send the result of a check to a webhook, with a signature.

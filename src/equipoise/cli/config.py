@@ -13,6 +13,11 @@ if TYPE_CHECKING:
 
 _TABLES: Mapping[str, tuple[str, ...]] = {"check": ("rules",)}
 """Keys in the table of a command that are not options of it."""
+_WHERE_REQUIRED: Mapping[str, tuple[str, ...]] = {"monitor": ("name",)}
+"""Keys in the table of a family of commands that are defaults of those alone that cannot do without.
+
+Where a name is optional, leaving it out means all, and there is no other way to say this.
+"""
 
 
 def load(path: str | None, commands: Collection[str]) -> dict[str, Any]:
@@ -62,13 +67,19 @@ def defaults(table: Any, name: str, command: click.Command) -> dict[str, Any]:
     known = [option for each in family.values() for option in each.params]
     _defaults(table, name, known)
     return {
-        key: _defaults(_only(table, each.params), name, each.params) for key, each in family.items()
+        key: _defaults(_only(table, name, each.params), name, each.params)
+        for key, each in family.items()
     }
 
 
-def _only(table: Any, parameters: Sequence[click.Parameter]) -> dict[str, Any]:
-    """The keys of a table that are options of one command."""
-    flags = {flag.removeprefix("--") for option in parameters for flag in option.opts}
+def _only(table: Any, name: str, parameters: Sequence[click.Parameter]) -> dict[str, Any]:
+    """The keys of the table of a family that are options of one command."""
+    flags = {
+        flag.removeprefix("--")
+        for option in parameters
+        for flag in option.opts
+        if option.required or flag.removeprefix("--") not in _WHERE_REQUIRED.get(name, ())
+    }
     listed = table.items() if isinstance(table, dict) else ()
     return {key: value for key, value in listed if key.replace("_", "-") in flags}
 

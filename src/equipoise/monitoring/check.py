@@ -32,6 +32,12 @@ KINDS: Mapping[Kind, str] = {
     "inside": "there is no alert",
 }
 
+_NO_ALERT: Mapping[AlertOn, str] = {
+    "evidence": "the evidence is not strong enough against the limit of",
+    "changes": "the change detector is not above its threshold for",
+    "both": "neither the evidence nor the change detector is above its threshold for",
+}
+
 
 @dataclass(frozen=True, kw_only=True)
 class Watched:
@@ -191,21 +197,40 @@ class StreamCheck(Result):
     @property
     def outcome(self) -> str:
         """The outcome in a sentence."""
-        n = len(self.findings)
-        pairs = f"{n:,} group and label {'pair' if n == 1 else 'pairs'}"
-        if not n:
+        if not self.findings:
             return f"{self._nothing} Nothing can be judged yet."
         if self.status == "outside":
-            return f"Alert: {len(self.alerts):,} of {pairs} are outside their limits."
+            return f"Alert: {len(self.alerts):,} of {self._pairs} {self._are_outside}."
         if self.status == "undecided":
-            vanished = len({str(f.group) for f in self.undecided if f.kind == "vanished"})
-            small = sum(f.kind == "too small" for f in self.undecided)
-            parts = [f"{small:,} of {pairs} have too few rows to judge"] * bool(small)
-            parts += [
-                f"{vanished:,} {'group has' if vanished == 1 else 'groups have'} vanished"
-            ] * bool(vanished)
-            return f"No alert, but {' and '.join(parts)}. Leave small groups out with `min_count`."
-        return f"No alert: the limits hold for all {pairs}, as far as the batches tell."
+            return self._undecided_told
+        one = len(self.findings) == 1
+        which = "the one group and label pair" if one else f"any of the {self._pairs}"
+        return f"No alert: {_NO_ALERT[self.watched.alert_on]} {which}."
+
+    @property
+    def _pairs(self) -> str:
+        n = len(self.findings)
+        return f"{n:,} group and label {'pair' if n == 1 else 'pairs'}"
+
+    @property
+    def _are_outside(self) -> str:
+        one = len(self.alerts) == 1
+        if all(f.kind == "changed" for f in self.alerts):
+            return f"{'has left its limit' if one else 'have left their limits'}, by the change detector"
+        return "is outside its limit" if one else "are outside their limits"
+
+    @property
+    def _undecided_told(self) -> str:
+        vanished = len({str(f.group) for f in self.undecided if f.kind == "vanished"})
+        small = sum(f.kind == "too small" for f in self.undecided)
+        parts = []
+        if small:
+            verb = "has" if small == 1 else "have"
+            parts.append(f"{small:,} of {self._pairs} {verb} too few rows to judge")
+        if vanished:
+            parts.append(f"{vanished:,} {'group has' if vanished == 1 else 'groups have'} vanished")
+        advice = " Leave small groups out with `min_count`." if small else ""
+        return f"No alert, but {' and '.join(parts)}.{advice}"
 
     @property
     def _nothing(self) -> str:
@@ -238,16 +263,33 @@ class StreamCheck(Result):
         """What one finding says, in a sentence."""
         label = format_value(finding.label)
         found = f"{self._value(finding)} within batches{self._since(finding)}"
-        if finding.kind in ("outside", "changed"):
+        if finding.kind == "outside":
             return (
                 f"{finding.group} for {label}: {finding.rule.limits} does not hold, {found}; if the limit "
-                "held in every batch, the chance of ever seeing this much evidence was at most 1 in "
-                f"{_odds(finding.log10_e)}."
+                "held in every batch, the chance of ever seeing this much evidence against it was at most "
+                f"1 in {_odds(finding.log10_e)}{self._of_any(finding)}."
+            )
+        if finding.kind == "changed":
+            return (
+                f"{finding.group} for {label}: the change detector is above its threshold for "
+                f"{finding.rule.limits}, {found}; if all limits held, it would be there falsely once in at "
+                "least 1,000 batches on average, for all groups and labels together."
             )
         return (
             f"{finding.group} for {label}: {found}; the e-value against {finding.rule.limits} is "
             f"{_evidence(finding.log10_e)}, which is no alert."
         )
+
+    def _of_any(self, finding: StreamFinding) -> str:
+        """What holds for the worst of all that are watched, since the worst is what is read."""
+        n = len(self.findings)
+        if n == 1:
+            return ""
+        of_any = finding.log10_e - math.log10(n)
+        # One of many alerts together may have less evidence than it would take alone.
+        if of_any < math.log10(2):
+            return f"; {n:,} groups and labels are watched"
+        return f", and against any of the {n:,} groups and labels that are watched, 1 in {_odds(of_any)}"
 
     @staticmethod
     def _value(finding: StreamFinding) -> str:
@@ -347,7 +389,8 @@ class StreamCheck(Result):
 
 
 def _odds(log10_e: float) -> str:
-    return f"{10**log10_e:,.0f}" if log10_e < 6 else f"10^{log10_e:.0f}"
+    """Evidence as odds, rounded down, since they bound a chance from above."""
+    return f"{math.floor(10**log10_e):,}" if log10_e < 6 else f"10^{math.floor(log10_e)}"
 
 
 def _evidence(log10_e: float) -> str:

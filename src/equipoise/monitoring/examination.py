@@ -125,12 +125,18 @@ def check_series(
         findings=tuple(chosen),
         batches=sum(batch.merged for batch in series.batches),
         rows=sum(batch.n for batch in series.batches),
-        tested=sum(batch.merged for batch in series.batches if batch.place > tested.begin),
+        tested=_tested(tested),
         first=series.first if len(series) else None,
         last=series.last if len(series) else None,
         remarks=(*tested.remarks, *_of_merged(tested), *_many(len(findings))),
         zone=zone,
     )
+
+
+def _tested(tested: Examination) -> int:
+    """Number of batches that are tested; those that were merged only if their evidence was kept."""
+    here = tested.series.batches[tested.start :] if tested.before is None else tested.series.batches
+    return sum(batch.merged for batch in here if batch.place > tested.begin)
 
 
 def _of_merged(tested: Examination) -> list[str]:

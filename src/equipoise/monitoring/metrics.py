@@ -16,6 +16,7 @@ CONTENT_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 """The media type of the text, for servers that serve it."""
 
 _FAMILIES = (
+    ("equipoise_check_failed", "gauge", "1 if the stream cannot be checked, else 0."),
     ("equipoise_batches", "gauge", "Batches of the stream, without those that were withdrawn."),
     ("equipoise_rows", "gauge", "Rows of these batches."),
     ("equipoise_last_batch_timestamp_seconds", "gauge", "Time of the latest batch."),
@@ -34,13 +35,17 @@ _FAMILIES = (
 )
 
 
-def write_metrics(checks: Sequence[StreamCheck]) -> str:
-    """Write the checks of streams as one OpenMetrics text.
+def write_metrics(checks: Sequence[StreamCheck], failed: Sequence[str] = ()) -> str:
+    """Write the checks of streams, and the names of those whose check failed, as one OpenMetrics text.
 
     >>> print(write_metrics([]).splitlines()[-1])
     # EOF
     """
     samples = {name: list[str]() for name, _, _ in _FAMILIES}
+    told = {**dict.fromkeys((check.name for check in checks), 0), **dict.fromkeys(failed, 1)}
+    samples["equipoise_check_failed"] += [
+        f"equipoise_check_failed{_labels(stream=name)} {value}" for name, value in told.items()
+    ]
     for check in checks:
         _stream(samples, check)
         alerts = set(map(id, check.alerts))

@@ -15,9 +15,9 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import SplitResult, urljoin, urlsplit
+from urllib.parse import SplitResult, quote, urljoin, urlsplit
 
-from equipoise.credentials import scrubbed, without_password
+from equipoise.credentials import scrubbed
 from equipoise.errors import InputError
 from equipoise.version import __version__
 
@@ -28,6 +28,11 @@ _REDIRECTS = 3
 _RETRIED = {408, 425, 429, 500, 502, 503, 504}
 TIMESTAMP, SIGNATURE = "X-Equipoise-Timestamp", "X-Equipoise-Signature"
 _LEAST_KEY = 16
+_PORTS = {"http": 80, "https": 443}
+_HOST = re.compile(r"[\w.-]+|[\da-f:.]+(%[\w.-]+)?", re.ASCII)
+"""A name as DNS has it, or an address of version 4 or 6."""
+_SAFE = "/%:@!$&'()*+,;=~?[]"
+"""Signs of a path and its parameters that stay; what is quoted already is not quoted again."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +40,7 @@ class Delivery:
     """How a webhook was delivered."""
 
     address: str
+    """Scheme and host; the path may be a secret."""
     status: int
     tries: int
 
@@ -81,36 +87,53 @@ def send(
         }
         try:
             status, after = _post(target, body, headers)
-        except (OSError, http.client.HTTPException) as error:
+        except OSError as error:
             why, after = scrubbed(str(error) or type(error).__name__, [address]), None
+        except http.client.HTTPException:
+            # Its text has what the receiver answered, which may repeat the path.
+            why, after = "its answer is not HTTP", None
         else:
             if 200 <= status < 300:
-                return Delivery(without_password(address), status, attempt)
+                return Delivery(_shown(target), status, attempt)
             why = f"it answered {status} {http.client.responses.get(status, '')}".rstrip()
             if status not in _RETRIED:
                 break
         if attempt < TRIES:
             wait(max(2.0 ** (attempt - 1), after or 0.0))
     raise NotDelivered(
-        f"the webhook {without_password(address)} could not be delivered after {attempt} "
+        f"the webhook {_shown(target)} could not be delivered after {attempt} "
         f"{'try' if attempt == 1 else 'tries'}: {why}."
     )
 
 
 def read_address(address: str) -> SplitResult:
-    """Read the address of a webhook, or say what is wrong with it."""
+    """Read the address of a webhook as it is sent, or say what is wrong with it.
+
+    >>> read_address("https://bücher.example/a?b=ä").geturl()
+    'https://xn--bcher-kva.example/a?b=%C3%A4'
+    """
     try:
         found = urlsplit(address)
-        _ = found.port
+        host = (found.hostname or "").encode("idna").decode()
+        port = found.port
     except ValueError:
-        found = urlsplit("")
-    if found.scheme not in ("http", "https") or not found.hostname or re.search(r"\s", address):
+        found, host, port = urlsplit(""), "", None
+    # The address is not repeated, since it may be a secret.
+    if found.scheme not in _PORTS or not _HOST.fullmatch(host) or re.search(r"\s", address):
         raise InputError(
-            f"{without_password(address)} is no address of a webhook; it begins with https:// or http://."
+            "what is given is no address of a webhook; one begins with https:// or http:// and a host."
         )
     if found.username or found.password:
         raise InputError("the address of a webhook has no login; receivers check the signature.")
-    return found
+    place = (f"[{host}]" if ":" in host else host) + ("" if port is None else f":{port}")
+    path, query = (quote(text, safe=_SAFE, errors="replace") for text in (found.path, found.query))
+    return SplitResult(found.scheme, place, path, query, "")
+
+
+def _shown(target: SplitResult) -> str:
+    """Show an address without its path and parameters, which are often the secret of a webhook."""
+    more = target.path.strip("/") or target.query
+    return f"{target.scheme}://{target.netloc}{'/…' if more else ''}"
 
 
 def _post(target: SplitResult, body: bytes, headers: Mapping[str, str]) -> tuple[int, float | None]:
@@ -129,16 +152,33 @@ def _post(target: SplitResult, body: bytes, headers: Mapping[str, str]) -> tuple
                 return answer.status, _after(answer.getheader("Retry-After"))
         finally:
             connection.close()
-        there = urlsplit(urljoin(here.geturl(), place))
-        if (there.scheme, there.hostname, there.port) != (here.scheme, here.hostname, here.port):
-            raise NotDelivered(
-                f"the webhook {without_password(target.geturl())} was redirected to another host, "
-                f"{there.hostname}, which gets no data; name its address."
-            )
+        there = _redirected(here, place)
         if answer.status not in (307, 308):  # which keep the method; the others ask for a GET
             return answer.status, None
         here = there
-    raise NotDelivered(f"the webhook {without_password(target.geturl())} was redirected too often.")
+    raise NotDelivered(f"the webhook {_shown(target)} was redirected too often.")
+
+
+def _redirected(here: SplitResult, place: str) -> SplitResult:
+    """Read where a redirect leads, or say why it is not followed."""
+    try:
+        # Headers are read as Latin-1, whatever they are.
+        told = place.encode("latin-1", "replace").decode("utf-8", "replace")
+        there = read_address(urljoin(here.geturl(), told))
+    except ValueError:
+        raise NotDelivered(
+            f"the webhook {_shown(here)} was redirected to what is no address of a webhook."
+        ) from None
+    one, other = ((at.scheme, at.hostname, at.port or _PORTS[at.scheme]) for at in (here, there))
+    if one == other:
+        return there
+    if one[1] != other[1]:
+        what = f"another host, {there.hostname}, which gets no data"
+    elif one[0] != other[0]:
+        what = f"{there.scheme} on the same host"
+    else:
+        what = f"another port of this host, {other[2]}, which gets no data"
+    raise NotDelivered(f"the webhook {_shown(here)} was redirected to {what}; name this address.")
 
 
 def _after(text: str | None) -> float | None:

@@ -18,6 +18,7 @@ from equipoise.options.plan import PlanOptions
 
 if TYPE_CHECKING:
     from equipoise.api.monitors import Monitor
+    from equipoise.errors import EquipoiseError
     from equipoise.monitoring.check import StreamCheck
 
 
@@ -247,7 +248,9 @@ def show(
     epilog="""\b
 Examples:
   equipoise monitor metrics --store bias.sqlite
-  equipoise monitor metrics --store bias.sqlite --name loans -o bias.prom""",
+  equipoise monitor metrics --store bias.sqlite --name loans -o bias.prom
+
+Exit codes: 0 written, 2 bad input. If some of all streams cannot be checked, the others are written, too.""",
 )
 @store
 @options.option(
@@ -257,11 +260,15 @@ Examples:
 @options.request(WatchOptions)
 @options.file("--output", "-o", help="File to write, as for the textfile collector of Prometheus.")
 @click.pass_obj
-def metrics(config: dict[str, Any], /, name: str | None, output: str | None, **given: Any) -> None:
+def metrics(config: dict[str, Any], /, name: str | None, output: str | None, **given: Any) -> int:
     """Write the state of all streams of a store as OpenMetrics text, for Prometheus."""
     monitor = _open(given.pop("store"))
-    text = monitor.metrics(name, **_with_rules(given, config))
+    wrong: dict[str, EquipoiseError] = {}
+    text = monitor.metrics(name, failed=wrong.__setitem__, **_with_rules(given, config))
     terminal.emit(text.rstrip("\n"), output, quiet=True)
+    for stream, error in wrong.items():
+        terminal.say(f"error: {stream} cannot be checked: {error}")
+    return 2 if wrong else 0
 
 
 @command.command(
