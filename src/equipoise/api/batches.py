@@ -325,6 +325,7 @@ def entries_of(
                 id=batch.id and batch_name(f"{batch.id} {_period(at, every, zone)}"),
                 is_now=False,
                 by_time=True,
+                table=batch.id,
                 remarks=() if i else batch.remarks,
             )
             for i, (at, counts) in enumerate(parts)

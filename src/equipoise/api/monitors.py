@@ -129,7 +129,8 @@ class Monitor(StoreOwner):
             Names and values, such as ``{"region": "north"}``.
         replace
             Whether to correct a batch that is there with other counts, another time or other tags. It keeps
-            the time and the tags that are not given. Both versions are kept.
+            the time and the tags that are not given. Both versions are kept. A batch that is not there is
+            refused; of a table with ``time_column``, new periods are added.
         timezone
             Time zone of times that state none, and of the days of ``time_column``: a name or a tzinfo.
         **options

@@ -103,11 +103,11 @@ class Batch:
             ends=from_number(ends),
             added=from_number(added),
             state=state,
-            tags=_loads(tags),
+            tags=read_plain(tags),
             fingerprint=print_,
             n=n,
             merged=merged,
-            about=_loads(about),
+            about=read_plain(about),
             cells=bytes(cells[0]) if cells else b"",
         )
 
@@ -126,7 +126,8 @@ class Batch:
         }
 
 
-def _loads(text: str) -> dict[str, Any]:
+def read_plain(text: str) -> dict[str, Any]:
+    """Read what is stored of tags, or of what is unusual in a batch."""
     # Most batches have nothing to read here, and there may be many thousands.
     return {} if text == "{}" else json.loads(text)
 
@@ -160,6 +161,16 @@ def batch_id(counts: Counts, at: datetime.datetime, tags: Mapping[str, str]) -> 
     """The id of a batch that was given none: a hash of its content, its time and its tags."""
     told = json.dumps([counts.fingerprint, at.isoformat(), sorted(tags.items())])
     return hashlib.sha256(told.encode()).hexdigest()[:16]
+
+
+def plain_text(data: Any) -> str:
+    """Write data as short JSON."""
+    return json.dumps(data, separators=(",", ":"))
+
+
+def tags_text(tags: Mapping[str, str]) -> str:
+    """How tags are stored, in one order, so that the same tags are the same text."""
+    return plain_text(dict(sorted(tags.items())))
 
 
 def cell_text(values: tuple[Value, ...]) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import datetime
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace as changed
 from typing import Any, Self, TypeVar
@@ -17,7 +16,8 @@ from equipoise.lattice import format_value
 from equipoise.monitoring.moments import from_number, to_number
 from equipoise.monitoring.names import folded, stream_name
 from equipoise.monitoring.store.database import StoreDatabase, open_database
-from equipoise.monitoring.store.entries import Entry, Outcome, Receipt, correction, several_of_time
+from equipoise.monitoring.store.entries import Entry, Outcome, Receipt, correction
+from equipoise.monitoring.store.recognition import Recognition
 from equipoise.monitoring.store.records import (
     PAIR,
     Batch,
@@ -27,6 +27,8 @@ from equipoise.monitoring.store.records import (
     StreamCells,
     cell_text,
     cell_values,
+    plain_text,
+    tags_text,
 )
 
 _Read = TypeVar("_Read")
@@ -135,7 +137,8 @@ class Store:
     def _add_one(
         self, stream: Stream, entry: Entry, cells: dict[str, int], *, replace: bool
     ) -> Receipt:
-        entry = self._recognized(stream, entry, replace=replace)
+        known = Recognition(self.database, stream, self._newest)
+        entry = known.find(entry, to_replace=replace)
         fingerprint = entry.counts.fingerprint
         there = self._newest(stream, entry.own_id)
         if there is not None and there.state == "current":
@@ -177,31 +180,6 @@ class Store:
     ) -> None:
         for text in texts:
             self.note(stream, batch.place, kind, {"id": batch.id, "text": text})
-
-    def _recognized(self, stream: Stream, entry: Entry, *, replace: bool) -> Entry:
-        """The entry as the batch that it is a version of, which is known by its id, or its time and tags."""
-        if entry.id is None:
-            if entry.by_time or (replace and not entry.is_now):
-                return self._of_its_time(stream, entry, replace=replace)
-            return entry
-        there = self._newest(stream, entry.id) if replace else None
-        return entry if there is None else entry.correcting(there)
-
-    def _of_its_time(self, stream: Stream, entry: Entry, *, replace: bool) -> Entry:
-        """Give an entry the id of the batch that has its time and tags."""
-        known = [stream.number, to_number(entry.at), plain_text(dict(sorted(entry.tags.items())))]
-        of_time = "WHERE stream = ? AND starts = ? AND tags = ?"
-        lines = self.database.run(
-            f"SELECT fingerprint, id, state FROM equipoise_batch {of_time}", known
-        )
-        found = [(print_, id_) for print_, id_, state in lines if state == "current"]
-        former = self.database.run(f"SELECT fingerprint, id FROM equipoise_former {of_time}", known)
-        ids = dict((*former, *found))
-        if not ids or entry.counts.fingerprint in ids:
-            return changed(entry, id=ids.get(entry.counts.fingerprint))
-        if found and not (replace and len(found) == 1):
-            raise several_of_time(stream.name, entry, [id_ for _, id_ in found], replace=replace)
-        return changed(entry, id=(found or former)[0][1])
 
     def _newest(self, stream: Stream, id_: str) -> Batch | None:
         lines = self.database.run(
@@ -309,7 +287,7 @@ class Store:
             "RETURNING arrival",
             [
                 *(stream.number, place or 0, entry.own_id, at, at, now),
-                *(plain_text(dict(sorted(entry.tags.items()))), counts.fingerprint, counts.n),
+                *(tags_text(entry.tags), counts.fingerprint, counts.n),
                 *(plain_text(about), pairs.tobytes()),
             ],
         )[0][0]
@@ -477,8 +455,3 @@ def _about(counts: Counts) -> dict[str, Any]:
     if counts.skipped:
         told["skipped"] = counts.skipped.to_dict()
     return told
-
-
-def plain_text(data: Any) -> str:
-    """Write data as short JSON."""
-    return json.dumps(data, separators=(",", ":"))

@@ -1,0 +1,114 @@
+"""The same rows are one batch: by zone, id, time and tags, also when it was corrected or withdrawn."""
+
+from __future__ import annotations
+
+import pytest
+
+import equipoise as eq
+from equipoise.errors import InputError
+from servers import new_database
+from streams import day
+
+HOW = {"sensitive_features": "sex", "label": "hired"}
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def monitor(request, tmp_path):
+    if request.param == "sqlite":
+        with eq.Monitor(tmp_path / "bias.sqlite") as opened:
+            yield opened
+    else:
+        with new_database() as address, eq.Monitor(address) as opened:
+            yield opened
+
+
+def people(*times, hired="yes"):
+    sex = ["w", "m"] * len(times)
+    return {"sex": sex[: len(times)], "hired": [hired] * len(times), "t": list(times)}
+
+
+def current(monitor, name="hires"):
+    return [b for b in monitor.batches(name).batches if b.state == "current"]
+
+
+# ----------------------------------------------------------------------- what is replaced
+
+
+def test_nothing_is_replaced_by_a_mistyped_id(monitor):
+    monitor.add(day(), name="hires", at="2026-01-05", id="d0")
+    with pytest.raises(
+        InputError,
+        match=r"hires has no batch 'd00' to replace; without `replace` it is added\. Did you mean 'd0'\? "
+        r"Nothing was changed\.",
+    ):
+        monitor.add(day(women=10), name="hires", at="2026-01-05", id="d00", replace=True)
+    with pytest.raises(InputError, match="by its `id` or by its time with `at`"):
+        monitor.add(day(women=10), name="hires", replace=True)
+    assert monitor.counts("hires") == day()
+
+
+def test_a_time_alone_names_the_batch_that_is_replaced(monitor):
+    monitor.add(day(), name="hires", at="2026-01-05", tags={"region": "north"})
+    monitor.add(day(women=10), name="hires", at="2026-01-05", replace=True)
+    (batch,) = current(monitor)
+    assert (batch.n, batch.tags) == (200, {"region": "north"})
+    assert monitor.counts("hires") == day(women=10)
+    for at, tags, why in (
+        ("2026-01-06", None, r"has no batch of 2026-01-06 00:00 UTC to replace; .* Nothing was"),
+        (
+            *("2026-01-05", ["region=south"]),
+            r"with the tags region=south to replace; .* There is '\w+' \(region=north\); correct it by its",
+        ),
+    ):
+        with pytest.raises(InputError, match=why):
+            monitor.add(day(women=11), name="hires", at=at, tags=tags, replace=True)
+    monitor.add(day(women=12), name="hires", at="2026-01-05", tags=["region=south"], id="s")
+    with pytest.raises(
+        InputError,
+        match=r"has 2 batches of 2026-01-05 00:00 UTC: '\w+' \(region=north\), 's' \(region=south\); say its",
+    ):
+        monitor.add(day(women=13), name="hires", at="2026-01-05", replace=True)
+    assert monitor.counts("hires").n == 400
+
+
+def test_new_periods_are_added_while_others_are_replaced(monitor):
+    monitor.add(people("2026-01-01"), name="hires", time_column="t", tags=["a=b"], **HOW)
+    more = people("2026-01-01", "2026-01-01", "2026-01-02")
+    added = monitor.add(more, name="hires", time_column="t", replace=True)
+    assert [r.outcome for r in added.receipts] == ["corrected", "added"]
+    assert [b.tags for b in current(monitor)] == [{"a": "b"}, {}]
+
+
+def test_periods_of_a_table_that_is_not_there_are_not_replaced(monitor):
+    how = {"name": "hires", "time_column": "t"}
+    monitor.add(people("2026-01-01"), id="one.csv", **how, **HOW)
+    rows = people("2026-01-01", "2026-01-01", "2026-01-02")
+    with pytest.raises(
+        InputError, match=r"no batches of a table 'onn\.csv' to .* mean 'one\.csv'\?"
+    ):
+        monitor.add(rows, id="onn.csv", replace=True, **how)
+    added = monitor.add(rows, id="one.csv", replace=True, **how)
+    assert [r.outcome for r in added.receipts] == ["corrected", "added"]
+
+
+def test_a_withdrawn_period_does_not_come_back_by_itself(monitor):
+    rows = people("2026-01-01", "2026-01-02", "2026-01-02")
+    monitor.add(rows, name="hires", time_column="t", tags=["a=b"], **HOW)
+    first = current(monitor)[0].id
+    monitor.withdraw("hires", id=first)
+    more = people("2026-01-01", "2026-01-02", "2026-01-02", "2026-01-01")
+    with pytest.raises(InputError, match=f"the batch '{first}' of hires was withdrawn; add it"):
+        monitor.add(more, name="hires", time_column="t", tags=["a=b"])
+    assert monitor.counts("hires").n == 2
+    monitor.add(more, name="hires", time_column="t", replace=True)
+    assert monitor.counts("hires").n == 4
+    assert {b.id: b.tags for b in current(monitor)}[first] == {"a": "b"}
+
+
+def test_a_batch_that_moved_is_no_longer_known_by_its_old_time(monitor):
+    monitor.add(day(), name="hires", at="2026-01-01", id="one")
+    monitor.withdraw("hires", id="one")
+    monitor.add(day(), name="hires", at="2026-01-03", id="one", replace=True)
+    with pytest.raises(InputError, match="no batch of 2026-01-01"):
+        monitor.add(day(women=10), name="hires", at="2026-01-01", replace=True)
+    assert monitor.add(people("2026-01-01"), name="hires", time_column="t").added == 1
