@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+
 import pytest
 
 import equipoise as eq
@@ -112,3 +114,43 @@ def test_a_batch_that_moved_is_no_longer_known_by_its_old_time(monitor):
     with pytest.raises(InputError, match="no batch of 2026-01-01"):
         monitor.add(day(women=10), name="hires", at="2026-01-01", replace=True)
     assert monitor.add(people("2026-01-01"), name="hires", time_column="t").added == 1
+
+
+# --------------------------------------------------------------------------- one split
+
+
+def test_a_table_is_not_split_again_in_another_way(monitor):
+    how = {"name": "hires", "time_column": "t"}
+    rows = people("2026-01-01T23:00Z", "2026-01-02T01:00Z")
+    monitor.add(rows, **how, **HOW)
+    berlin = {"timezone": "Europe/Berlin"}
+    for other, told in ((berlin, "day in Europe/Berlin"), ({"every": "week"}, "week in UTC")):
+        with pytest.raises(
+            InputError,
+            match=f"batches of hires were split by day in UTC, not by {told}, .* use the same, or give",
+        ):
+            monitor.add(rows, **how, **other)
+    assert monitor.counts("hires").n == 2
+    assert monitor.add(rows, **how).added == 0
+    assert monitor.add(people("2026-01-05T23:30Z"), id="x", **how, **berlin).added == 1
+    assert monitor.counts("hires").n == 3
+
+
+def test_the_split_is_that_of_the_first_table_with_times(monitor):
+    monitor.add(day(), name="hires", at="2026-01-01")
+    zone = datetime.timezone(datetime.timedelta(hours=1))
+    rows, how = people("2026-02-01T12:00Z"), {"name": "hires", "time_column": "t"}
+    monitor.add(rows, timezone=zone, **how)
+    assert monitor.add(rows, timezone=zone, **how).added == 0
+    with pytest.raises(InputError, match=r"split by day in UTC\+01:00"):
+        monitor.add(rows, **how)
+
+
+def test_a_split_that_was_wrong_is_withdrawn_and_made_anew(monitor):
+    rows, how = people("2026-01-01T23:30Z"), {"name": "hires", "time_column": "t"}
+    monitor.add(rows, **how, **HOW)
+    monitor.withdraw("hires", id=current(monitor)[0].id)
+    monitor.add(rows, timezone="Europe/Berlin", **how)
+    assert monitor.counts("hires").n == 1
+    with pytest.raises(InputError, match="split by day in Europe/Berlin"):
+        monitor.add(rows, **how)

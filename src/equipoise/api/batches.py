@@ -23,7 +23,7 @@ from equipoise.monitoring.columns import Expected, answer
 from equipoise.monitoring.moments import short
 from equipoise.monitoring.names import batch_name, read_tags, require_encodable
 from equipoise.monitoring.store.entries import Entry
-from equipoise.monitoring.store.records import Stream
+from equipoise.monitoring.store.records import Split, Stream
 from equipoise.monitoring.times import TIME, no_times, require_times, split_by_time, with_times
 from equipoise.options import take
 from equipoise.options.count import ReadOptions
@@ -306,6 +306,16 @@ def _count_times(
     )
     require_times(source, engine, time_column, counts)
     return counts
+
+
+def require_split(stream: str, split: Split, before: Split, id_: str | None) -> None:
+    """Refuse a split by which rows of earlier tables would be counted again; with an id it is a table of its own."""
+    if id_ is None and split != before:
+        raise InputError(
+            f"the batches of {stream} were split by {before.every} in {before.zone}, not by {split.every} in "
+            f"{split.zone}, by which rows would be counted twice; use the same, or give these an `id`. "
+            "Nothing was added."
+        )
 
 
 def entries_of(

@@ -13,6 +13,7 @@ from equipoise.api.batches import (
     entries_of,
     require_batch,
     require_same,
+    require_split,
     watched_by,
 )
 from equipoise.api.keywords import takes
@@ -32,6 +33,7 @@ from equipoise.monitoring.moments import (
     floor,
     read_moment,
     read_span,
+    zone_name,
     zone_named,
 )
 from equipoise.monitoring.names import batch_name, plain_reason, read_tags, stream_name
@@ -39,6 +41,7 @@ from equipoise.monitoring.retention import merge_older
 from equipoise.monitoring.series import Series
 from equipoise.monitoring.store.entries import Entry
 from equipoise.monitoring.store.merges import evidence_of, policies_of, remember_policy
+from equipoise.monitoring.store.records import Split
 from equipoise.monitoring.store.store import Store
 from equipoise.monitoring.webhook import Delivery, send
 from equipoise.options import take
@@ -157,6 +160,9 @@ class Monitor(StoreOwner):
             if known is None:
                 stream = store.define(stream)
                 require_same(stream, counts, time_column)
+            if time_column is not None:
+                split = Split(every, zone_name(zone))
+                require_split(name, split, store.settle_split(stream, split), id)
             receipts = store.add(stream, entries, replace=replace)
         return Added.of(stream.name, receipts, zone, counts, left_out)
 

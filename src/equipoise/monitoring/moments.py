@@ -49,6 +49,17 @@ def zone_named(name: str | datetime.tzinfo) -> datetime.tzinfo:
         ) from None
 
 
+def zone_name(zone: datetime.tzinfo) -> str:
+    """The name by which a time zone is compared with others.
+
+    >>> zone_name(zone_named("Europe/Berlin")), zone_name(zone_named("Z"))
+    ('Europe/Berlin', 'UTC')
+    """
+    if isinstance(zone, zoneinfo.ZoneInfo) and zone.key:
+        return zone.key
+    return re.sub(" at 0x[0-9a-fA-F]+", "", str(zone))  # an address is another one every day
+
+
 def read_moment(given: Any, zone: datetime.tzinfo = datetime.UTC) -> datetime.datetime:
     """Read a time: a date, a datetime, or a text in ISO 8601; without an offset, in the zone.
 

@@ -7,7 +7,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -28,6 +28,13 @@ EventKind: TypeAlias = Literal[
 ]
 
 
+class Split(NamedTuple):
+    """How a table is split by the times of its rows."""
+
+    every: str
+    zone: str
+
+
 @dataclass(frozen=True)
 class Stream:
     """A stream of batches over the same columns."""
@@ -40,6 +47,8 @@ class Stream:
     """The bins that were requested with the first batch, which later ones may repeat."""
     reading: Mapping[str, Any]
     """How the tables are read: a condition, a query, and so on."""
+    split: Split | None = None
+    """How the first table with times was split, which others must be alike so that no row is counted twice."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -49,10 +58,14 @@ class Stream:
     def definition(self) -> str:
         """What is stored of it."""
         bins = {n: list(b) if isinstance(b, tuple) else b for n, b in self.asked_bins.items()}
-        return json.dumps(
-            {"request": self.request.to_dict(), "asked_bins": bins, "reading": dict(self.reading)},
-            ensure_ascii=False,
-        )
+        told = {
+            "request": self.request.to_dict(),
+            "asked_bins": bins,
+            "reading": dict(self.reading),
+        }
+        if self.split is not None:
+            told["split"] = self.split._asdict()
+        return json.dumps(told, ensure_ascii=False)
 
     @classmethod
     def stored(cls, number: int, name: str, definition: str) -> Stream:
@@ -62,7 +75,8 @@ class Stream:
         if request is None:
             raise ValueError("a stream without columns")
         bins = {n: tuple(b) if isinstance(b, list) else b for n, b in data["asked_bins"].items()}
-        return cls(number, name, request, bins, data["reading"])
+        split = Split(**data["split"]) if "split" in data else None
+        return cls(number, name, request, bins, data["reading"], split)
 
 
 @dataclass(frozen=True)

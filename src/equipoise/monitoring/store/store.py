@@ -23,6 +23,7 @@ from equipoise.monitoring.store.records import (
     Batch,
     Event,
     EventKind,
+    Split,
     Stream,
     StreamCells,
     cell_text,
@@ -120,6 +121,19 @@ class Store:
             made = self._find(wanted.name)
         assert made is not None  # noqa: S101  it was inserted in this transaction
         return made
+
+    def settle_split(self, stream: Stream, split: Split) -> Split:
+        """Keep how a stream is split, if it has no batches that were split before; return how it is."""
+        with self.writing():
+            there = self._find(stream.name)
+            assert there is not None  # noqa: S101  streams are never deleted
+            if there.split is not None and self.sizes(there)[0]:
+                return there.split
+            self.database.run(
+                "UPDATE equipoise_stream SET definition = ? WHERE stream = ?",
+                [changed(there, split=split).definition(), there.number],
+            )
+        return split
 
     def _now(self) -> int:
         return to_number(self._clock())
