@@ -9,7 +9,7 @@ import pytest
 import equipoise as eq
 from equipoise.errors import InputError
 from servers import new_database
-from streams import day
+from streams import START, day, fill, quiet
 
 HOW = {"sensitive_features": "sex", "label": "hired"}
 
@@ -154,3 +154,73 @@ def test_a_split_that_was_wrong_is_withdrawn_and_made_anew(monitor):
     assert monitor.counts("hires").n == 1
     with pytest.raises(InputError, match="split by day in Europe/Berlin"):
         monitor.add(rows, **how)
+
+
+# ------------------------------------------------------------------ times and merged batches
+
+
+@pytest.fixture
+def merged(monitor):
+    fill(monitor, quiet(60))
+    monitor.merge("hires", older_than="20d", every="month")
+    return monitor
+
+
+@pytest.mark.parametrize("option", ["since", "until"])
+def test_a_time_inside_merged_batches_is_refused(merged, option):
+    assert [b.starts.day for b in merged.batches("hires").batches[:3]] == [1, 1, 2]
+    with pytest.raises(
+        InputError,
+        match="2026-01-10 is inside batches that were merged, 2026-01-01 to 2026-01-31; use 2026-01-01 or "
+        "2026-02-01",
+    ):
+        merged.counts("hires", **{option: "2026-01-10"})
+    with pytest.raises(
+        InputError, match=r"merged, 2026-01-01 01:00\+01:00 to 2026-01-31 01:00\+01:00"
+    ):
+        merged.counts("hires", **{option: "2026-01-10"}, timezone="Europe/Berlin")
+
+
+def test_times_that_cut_no_batch_are_exact(merged):
+    assert merged.counts("hires", since="2026-01-01").n == 6000
+    assert merged.counts("hires", since="2026-02-01").n == 2900
+    assert merged.counts("hires", until="2026-02-01").n == 3100
+    assert merged.counts("hires", since="2025-01-01", until="2026-01-31T01:00").n == 3100
+
+
+def test_a_window_that_cuts_merged_batches_names_the_next_one(merged):
+    assert merged.counts("hires", window="29d").n == 2900
+    with pytest.raises(
+        InputError,
+        match="the window begins at 2026-01-20, inside batches that were merged, 2026-01-01 to 2026-01-31; "
+        "the next possible window is 60d",
+    ):
+        merged.counts("hires", window="40d")
+    assert merged.counts("hires", window="60d").n == 6000
+
+
+def test_merged_batches_that_overlap_are_one_stretch(monitor):
+    for i, batch in enumerate(quiet(60)):
+        region = {"region": "north" if i % 2 else "south"}
+        at = START + datetime.timedelta(hours=12 * i + (i % 5))
+        monitor.add(batch, name="hires", at=at, tags=region)
+    monitor.merge("hires", older_than="5d", every="week")
+    total = monitor.counts("hires").n
+    refused = 0
+    for hours in range(1, 24 * 31, 7):
+        bound = START + datetime.timedelta(hours=hours)
+        parts = [rows_or_why(monitor, **{option: bound}) for option in ("since", "until")]
+        assert sum(parts) == total if isinstance(parts[0], int) else "inside" in parts[0]
+        found = rows_or_why(monitor, window=f"{hours}h")
+        if isinstance(found, str):
+            refused += 1
+            window = found.rsplit(" ", 1)[1].rstrip(".")
+            assert isinstance(rows_or_why(monitor, window=window), int)
+    assert refused > 20
+
+
+def rows_or_why(monitor, **options):
+    try:
+        return monitor.counts("hires", **options).n
+    except InputError as error:
+        return 0 if "no batch" in str(error) else str(error)

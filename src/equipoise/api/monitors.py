@@ -386,8 +386,9 @@ class Monitor(StoreOwner):
             Name of the stream.
         window
             Length of the window that ends with the last batch, such as ``"30d"``.
+            It may not begin inside batches that were merged.
         since, until
-            Times from which and before which batches are used.
+            Times from which and before which batches are used, not inside those that were merged.
         tags
             Tags that the batches have.
         timezone
@@ -398,11 +399,11 @@ class Monitor(StoreOwner):
         given_tags = read_tags(tags)
         series = series.tagged(given_tags) if given_tags else series
         first, end = (None if t is None else read_moment(t, zone) for t in (since, until))
-        chosen = series.between(first, end)
+        chosen = series.between(first, end, zone)
         if window is not None and len(chosen):
             if since is not None:
                 raise InputError("give either `window` or `since`, not both.")
-            chosen = chosen.lately(read_span(window))
+            chosen = chosen.lately(read_span(window), zone)
         if not len(chosen):
             raise InputError(f"{name} has no batch in that time.")
         return chosen.total
