@@ -8,6 +8,8 @@ import pytest
 
 import equipoise as eq
 from equipoise.errors import InputError
+from equipoise.monitoring.moments import to_number
+from equipoise.monitoring.store.store import Store
 from servers import new_database
 from streams import START, day, fill, quiet
 
@@ -224,3 +226,53 @@ def rows_or_why(monitor, **options):
         return monitor.counts("hires", **options).n
     except InputError as error:
         return 0 if "no batch" in str(error) else str(error)
+
+
+# ------------------------------------------------------------------ the ends of the calendar
+
+
+@pytest.mark.parametrize("at", ["0001-01-01", "0999-12-31", "9999-01-01", "9999-12-31T23:00"])
+def test_times_at_the_ends_of_the_calendar_are_refused(at, tmp_path):
+    monitor = eq.Monitor(tmp_path / "a.sqlite")
+    with pytest.raises(InputError, match="is outside the years that can be used, 1000 to 9998"):
+        monitor.add(day(), name="hires", at=at)
+    with pytest.raises(InputError, match="outside the years"):
+        monitor.add(people(at), name="hires", time_column="t", **HOW)
+
+
+@pytest.mark.parametrize("zone", ["America/New_York", "Asia/Tokyo", "UTC"])
+def test_the_first_and_the_last_time_are_usual_ones(zone, monitor):
+    for at in ("1000-01-01", "9998-12-31"):
+        monitor.add(day(), name="hires", at=f"{at}T00:00Z")
+        assert monitor.batches("hires", timezone=zone).text()
+        assert monitor.check("hires", timezone=zone).text()
+        assert monitor.counts("hires", window="36500d").n == 200
+        assert monitor.merge("hires", older_than="36500d", every="month", timezone=zone) == (0, 0)
+
+
+@pytest.mark.parametrize("zone", ["America/New_York", "Asia/Tokyo"])
+@pytest.mark.parametrize("time", ["0001-01-01T00:00+00:00", "9999-12-31T23:00+00:00"])
+def test_a_store_that_has_such_times_is_read(time, zone, tmp_path):
+    monitor = eq.Monitor(tmp_path / "a.sqlite")
+    monitor.add(day(), name="hires", at="2026-01-01")
+    with Store(str(tmp_path / "a.sqlite"), write=True) as store, store.writing():
+        number = to_number(datetime.datetime.fromisoformat(time))
+        store.database.run("UPDATE equipoise_batch SET starts = ?, ends = ?", [number] * 2)
+    assert monitor.batches("hires", timezone=zone).to_dict()["batches"][0]["at"]
+    assert monitor.streams(timezone=zone).text()
+    assert monitor.check("hires", timezone=zone).text()
+    assert monitor.counts("hires", window="36500d").n == 200
+
+
+# ------------------------------------------------------------------------------------ tags
+
+
+def test_tags_are_the_same_with_and_without_blanks(monitor):
+    for i, tags in enumerate(({"region ": " north "}, ["region = north"], {"region": "north"})):
+        monitor.add(day(women=20 + i), name="hires", at=f"2026-01-0{i + 1}", tags=tags)
+    for tags in ({" region": "north "}, ["region=north"]):
+        assert monitor.counts("hires", tags=tags).n == 600
+        assert monitor.check("hires", tags=tags).batches == 3
+    for tags in ({"region": " "}, {"region": ""}, ["region="], {"a": "b", "a ": "c"}):
+        with pytest.raises(InputError, match="tag"):
+            monitor.add(day(), name="hires", at="2026-01-01", tags=tags)

@@ -30,6 +30,7 @@ from equipoise.monitoring.examination import Examination, check_series, run_test
 from equipoise.monitoring.history import History, make_history
 from equipoise.monitoring.metrics import write_metrics
 from equipoise.monitoring.moments import (
+    earlier,
     floor,
     read_moment,
     read_span,
@@ -242,7 +243,7 @@ class Monitor(StoreOwner):
         series = Series.read(store, name)
         if not len(series):
             return 0, 0
-        before = floor(series.last_at(self._clock()) - age, every, zone)
+        before = floor(earlier(series.last_at(self._clock()), age), every, zone)
         return merge_older(store, name, before=before, every=every, zone=zone)
 
     # ------------------------------------------------------------------ checking
