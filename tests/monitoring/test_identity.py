@@ -9,6 +9,7 @@ import pytest
 import equipoise as eq
 from equipoise.errors import InputError
 from equipoise.monitoring.moments import to_number
+from equipoise.monitoring.store import cells as store_cells
 from equipoise.monitoring.store.store import Store
 from servers import new_database
 from streams import START, day, fill, quiet
@@ -276,3 +277,21 @@ def test_tags_are_the_same_with_and_without_blanks(monitor):
     for tags in ({"region": " "}, {"region": ""}, ["region="], {"a": "b", "a ": "c"}):
         with pytest.raises(InputError, match="tag"):
             monitor.add(day(), name="hires", at="2026-01-01", tags=tags)
+
+
+# ------------------------------------------------------------------------- many batches
+
+
+def test_the_values_of_cells_are_read_once_for_a_table(monitor, monkeypatch):
+    monitor.add(day(), name="hires", at="2025-01-01")
+    read = []
+    reads = store_cells.cell_values
+    monkeypatch.setattr(store_cells, "cell_values", lambda text: read.append(text) or reads(text))
+    times = [f"2026-{month:02}-{d:02}" for month in (1, 2, 3) for d in range(1, 29)]
+    rows = {"sex": ["w", "m", "x"] * 28, "hired": ["yes"] * 84, "t": times}
+    added = monitor.add(rows, name="hires", time_column="t")
+    assert len(read) == 4
+    # A value is told of the first period that has it.
+    said = [r.remarks for r in added.receipts]
+    assert said[2] == ("The attribute sex has a value that no earlier batch has: x.",)
+    assert not any((*said[:2], *said[3:]))

@@ -12,9 +12,9 @@ import numpy as np
 
 from equipoise.counts import Counts
 from equipoise.errors import InputError, UnknownName
-from equipoise.lattice import format_value
 from equipoise.monitoring.moments import from_number, to_number
 from equipoise.monitoring.names import folded, stream_name
+from equipoise.monitoring.store.cells import KnownCells
 from equipoise.monitoring.store.database import StoreDatabase, open_database
 from equipoise.monitoring.store.entries import Entry, Outcome, Receipt, correction
 from equipoise.monitoring.store.recognition import Recognition
@@ -26,7 +26,6 @@ from equipoise.monitoring.store.records import (
     Split,
     Stream,
     StreamCells,
-    cell_text,
     cell_values,
     plain_text,
     tags_text,
@@ -145,11 +144,11 @@ class Store:
     ) -> list[Receipt]:
         """Add batches, all or none; with ``replace`` those that are there are corrected."""
         with self.writing():
-            cells = self._cell_numbers(stream)
+            cells = KnownCells(self._cell_numbers(stream), self.read_all)
             return [self._add_one(stream, entry, cells, replace=replace) for entry in entries]
 
     def _add_one(
-        self, stream: Stream, entry: Entry, cells: dict[str, int], *, replace: bool
+        self, stream: Stream, entry: Entry, cells: KnownCells, *, replace: bool
     ) -> Receipt:
         known = Recognition(self.database, stream, self._newest)
         entry = known.find(entry, to_replace=replace)
@@ -172,7 +171,7 @@ class Store:
             return Receipt("there", _unwritten(entry, fingerprint))
         if entry.is_now:
             self._require_clock(stream, self._clock())
-        remarks = [*entry.remarks, *self._drift(entry, cells)]
+        remarks = [*entry.remarks, *cells.drift(entry.counts)]
         late = self._late(stream, entry) if there is None else []
         moved = there is None or there.starts != entry.at
         ahead = entry.ahead(self._clock()) if moved else []
@@ -255,43 +254,16 @@ class Store:
             )
         ]
 
-    def _drift(self, entry: Entry, cells: Mapping[str, int]) -> list[str]:
-        """New values of columns, which earlier batches do not have."""
-        if not cells:
-            return []
-        before = self.read_all(cell_values, [(text,) for text in cells])
-        known = [set(column) for column in zip(*before, strict=True)]
-        said = []
-        for axis, seen in zip(entry.counts.axes, known, strict=True):
-            used = set(entry.counts.codes[:, entry.counts.axes.index(axis)].tolist())
-            new = [v for code, v in enumerate(axis.values) if code in used and v not in seen]
-            if new:
-                what = "label" if axis.role == "label" else "attribute"
-                named = ", ".join(map(format_value, new[:5])) + (", …" if len(new) > 5 else "")
-                values = "a value" if len(new) == 1 else f"{len(new)} values"
-                said.append(
-                    f"The {what} {axis.name} has {values} that no earlier batch has: {named}."
-                )
-        return said
-
-    def _insert(
-        self, stream: Stream, entry: Entry, cells: dict[str, int], place: int | None
-    ) -> Batch:
+    def _insert(self, stream: Stream, entry: Entry, cells: KnownCells, place: int | None) -> Batch:
         counts = entry.counts
-        values = [axis.values for axis in counts.axes]
-        texts = [
-            cell_text(tuple(values[i][c] for i, c in enumerate(line)))
-            for line in counts.codes.tolist()
-        ]
-        new = [text for text in dict.fromkeys(texts) if text not in cells]
+        numbers, new = cells.number(counts)
         if new:
-            cells |= {text: len(cells) + i for i, text in enumerate(new)}
             self.database.run_many(
                 "INSERT INTO equipoise_cell (stream, cell, cell_values) VALUES (?, ?, ?)",
-                [(stream.number, cells[text], text) for text in new],
+                [(stream.number, number, text) for text, number in new.items()],
             )
-        pairs = np.zeros(len(texts), PAIR)
-        pairs["cell"] = [cells[text] for text in texts]
+        pairs = np.zeros(len(numbers), PAIR)
+        pairs["cell"] = numbers
         pairs["rows"] = counts.rows
         about = _about(counts)
         at, now = to_number(entry.at), self._now()
