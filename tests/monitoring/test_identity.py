@@ -295,3 +295,38 @@ def test_the_values_of_cells_are_read_once_for_a_table(monitor, monkeypatch):
     said = [r.remarks for r in added.receipts]
     assert said[2] == ("The attribute sex has a value that no earlier batch has: x.",)
     assert not any((*said[:2], *said[3:]))
+
+
+# ---------------------------------------------------------- missing values of the periods
+
+
+def test_periods_have_their_own_missing_values(monitor):
+    rows = {
+        "sex": ["w", None, "m", "w", None, "m", "w", "m"],
+        "hired": ["yes", "no", None, "no", None, "yes", None, "no"],
+        "t": [*["2026-01-01T08:00Z"] * 2, "2026-01-01T19:10Z", *["2026-01-02"] * 3, "total", None],
+    }
+    added = monitor.add(rows, name="split", time_column="t", **HOW)
+    told = [b.about for b in current(monitor, "split")]
+    assert told == [
+        {"missing_values": {"sex": 1, "hired": 1}, "dropped": 1},
+        {"missing_values": {"sex": 1, "hired": 1}, "dropped": 1},
+    ]
+    assert (added.dropped, added.left_out) == (3, 1)
+    assert monitor.counts("split").dropped == 2
+    assert dict(monitor.counts("split").missing_values) == {"sex": 2, "hired": 2}
+    first = {name: column[:3] for name, column in rows.items()}
+    monitor.add(first, name="whole", at="2026-01-01", **HOW)
+    ours, theirs = (monitor.counts(name, until="2026-01-02") for name in ("split", "whole"))
+    assert ours == theirs
+    assert (ours.dropped, ours.missing_values) == (theirs.dropped, theirs.missing_values)
+    strict = {**HOW, "missing": "drop"}
+    monitor.add(rows, name="strict", time_column="t", **strict)
+    assert [(b.n, b.about["dropped"]) for b in current(monitor, "strict")] == [(1, 2), (2, 1)]
+    assert monitor.counts("strict").request.missing == "drop"
+
+
+def test_a_table_without_any_label_says_so(monitor):
+    rows = people("2026-01-01", "2026-01-02", hired=None)
+    with pytest.raises(InputError, match=r"every row of .* has a missing value .* was left out"):
+        monitor.add(rows, name="hires", time_column="t", **HOW)

@@ -44,6 +44,7 @@ from equipoise.monitoring.store.entries import Entry
 from equipoise.monitoring.store.merges import evidence_of, policies_of, remember_policy
 from equipoise.monitoring.store.records import Split
 from equipoise.monitoring.store.store import Store
+from equipoise.monitoring.times import without_dropped
 from equipoise.monitoring.webhook import Delivery, send
 from equipoise.options import take
 from equipoise.options.monitor import Every, WatchOptions
@@ -165,6 +166,7 @@ class Monitor(StoreOwner):
                 split = Split(every, zone_name(zone))
                 require_split(name, split, store.settle_split(stream, split), id)
             receipts = store.add(stream, entries, replace=replace)
+        counts = counts if time_column is None else without_dropped(counts)
         return Added.of(stream.name, receipts, zone, counts, left_out)
 
     def _known(self, name: str) -> Stream | None:
