@@ -15,6 +15,7 @@ from equipoise.api.tables import require_named, take_engine
 from equipoise.counts import CountRequest, Counts
 from equipoise.counts.reading import Reading
 from equipoise.datasets.lookup import locate
+from equipoise.engines.base import require_rows
 from equipoise.errors import InputError
 from equipoise.measures.configuration import read_config
 from equipoise.measures.policy import Policy
@@ -23,8 +24,15 @@ from equipoise.monitoring.columns import Expected, answer
 from equipoise.monitoring.moments import short
 from equipoise.monitoring.names import batch_name, read_tags, require_encodable
 from equipoise.monitoring.store.entries import Entry
-from equipoise.monitoring.store.records import Stream
-from equipoise.monitoring.times import TIME, no_times, require_times, split_by_time, with_times
+from equipoise.monitoring.store.records import Split, Stream
+from equipoise.monitoring.times import (
+    TIME,
+    no_times,
+    require_times,
+    split_by_time,
+    with_times,
+    without_dropped,
+)
 from equipoise.options import take
 from equipoise.options.count import ReadOptions
 from equipoise.options.monitor import Every, WatchOptions
@@ -270,6 +278,10 @@ def _bundled(data: Any) -> datasets.Card | None:
     return datasets.card(data) if known else None
 
 
+_MISSING = {"missing": "group", "missing_label": "drop"}
+"""How missing values are treated by default."""
+
+
 def _count_times(
     data: Any,
     columns: Mapping[str, Any],
@@ -296,16 +308,34 @@ def _count_times(
         left["count"] = card.count
     sensitive = columns["sensitive_features"]
     listed = [sensitive] if isinstance(sensitive, str) else list(sensitive)
+    # What is dropped is dropped after the split, so that each period tells how many rows it had.
+    asked: dict[str, Any] = {
+        name: left.pop(name, None) or policy for name, policy in _MISSING.items()
+    }
+    grouped = {name: "group" if policy == "drop" else policy for name, policy in asked.items()}
     counts = count(
         source,
         sensitive_features=[*listed, TIME],
         label=columns["label"],
         engine=engine,
         progress=progress,
-        **left,
+        **{**left, **grouped},
     )
-    require_times(source, engine, time_column, counts)
+    assert counts.request is not None  # noqa: S101  rows were counted
+    counts = changed(counts, request=changed(counts.request, **asked))
+    kept = require_rows(without_dropped(counts), source.name)
+    require_times(source, engine, time_column, kept)
     return counts
+
+
+def require_split(stream: str, split: Split, before: Split, id_: str | None) -> None:
+    """Refuse a split by which rows of earlier tables would be counted again; with an id it is a table of its own."""
+    if id_ is None and split != before:
+        raise InputError(
+            f"the batches of {stream} were split by {before.every} in {before.zone}, not by {split.every} in "
+            f"{split.zone}, by which rows would be counted twice; use the same, or give these an `id`. "
+            "Nothing was added."
+        )
 
 
 def entries_of(
@@ -325,6 +355,7 @@ def entries_of(
                 id=batch.id and batch_name(f"{batch.id} {_period(at, every, zone)}"),
                 is_now=False,
                 by_time=True,
+                table=batch.id,
                 remarks=() if i else batch.remarks,
             )
             for i, (at, counts) in enumerate(parts)

@@ -13,6 +13,7 @@ from equipoise.api.batches import (
     entries_of,
     require_batch,
     require_same,
+    require_split,
     watched_by,
 )
 from equipoise.api.keywords import takes
@@ -29,9 +30,11 @@ from equipoise.monitoring.examination import Examination, check_series, require_
 from equipoise.monitoring.history import History, make_history
 from equipoise.monitoring.metrics import write_metrics
 from equipoise.monitoring.moments import (
+    earlier,
     floor,
     read_moment,
     read_span,
+    zone_name,
     zone_named,
 )
 from equipoise.monitoring.names import batch_name, plain_reason, read_tags, stream_name
@@ -39,7 +42,9 @@ from equipoise.monitoring.retention import merge_older
 from equipoise.monitoring.series import Series
 from equipoise.monitoring.store.entries import Entry
 from equipoise.monitoring.store.merges import evidence_of, policies_of, remember_policy
+from equipoise.monitoring.store.records import Split
 from equipoise.monitoring.store.store import Store
+from equipoise.monitoring.times import without_dropped
 from equipoise.monitoring.webhook import Delivery, send
 from equipoise.options import take
 from equipoise.options.monitor import Every, WatchOptions
@@ -129,7 +134,8 @@ class Monitor(StoreOwner):
             Names and values, such as ``{"region": "north"}``.
         replace
             Whether to correct a batch that is there with other counts, another time or other tags. It keeps
-            the time and the tags that are not given. Both versions are kept.
+            the time and the tags that are not given. Both versions are kept. A batch that is not there is
+            refused; of a table with ``time_column``, new periods are added.
         timezone
             Time zone of times that state none, and of the days of ``time_column``: a name or a tzinfo.
         **options
@@ -156,7 +162,11 @@ class Monitor(StoreOwner):
             if known is None:
                 stream = store.define(stream)
                 require_same(stream, counts, time_column)
+            if time_column is not None:
+                split = Split(every, zone_name(zone))
+                require_split(name, split, store.settle_split(stream, split), id)
             receipts = store.add(stream, entries, replace=replace)
+        counts = counts if time_column is None else without_dropped(counts)
         return Added.of(stream.name, receipts, zone, counts, left_out)
 
     def _known(self, name: str) -> Stream | None:
@@ -235,7 +245,7 @@ class Monitor(StoreOwner):
         series = Series.read(store, name)
         if not len(series):
             return 0, 0
-        before = floor(series.last_at(self._clock()) - age, every, zone)
+        before = floor(earlier(series.last_at(self._clock()), age), every, zone)
         return merge_older(store, name, before=before, every=every, zone=zone)
 
     # ------------------------------------------------------------------ checking
@@ -397,8 +407,9 @@ class Monitor(StoreOwner):
             Name of the stream.
         window
             Length of the window that ends with the last batch, such as ``"30d"``.
+            It may not begin inside batches that were merged.
         since, until
-            Times from which and before which batches are used.
+            Times from which and before which batches are used, not inside those that were merged.
         tags
             Tags that the batches have.
         timezone
@@ -409,11 +420,11 @@ class Monitor(StoreOwner):
         given_tags = read_tags(tags)
         series = series.tagged(given_tags) if given_tags else series
         first, end = (None if t is None else read_moment(t, zone) for t in (since, until))
-        chosen = series.between(first, end)
+        chosen = series.between(first, end, zone)
         if window is not None and len(chosen):
             if since is not None:
                 raise InputError("give either `window` or `since`, not both.")
-            chosen = chosen.lately(read_span(window))
+            chosen = chosen.lately(read_span(window), zone)
         if not len(chosen):
             raise InputError(f"{name} has no batch in that time.")
         return chosen.total

@@ -17,6 +17,9 @@ _UNITS = {
     "d": datetime.timedelta(days=1),
     "w": datetime.timedelta(weeks=1),
 }
+_EARLIEST = datetime.datetime(1000, 1, 1, tzinfo=datetime.UTC)
+_LATEST = datetime.datetime(9998, 12, 31, tzinfo=datetime.UTC)
+"""The times that are read, far enough from the ends of the calendar for all zones, periods and spans."""
 _LONGEST = datetime.timedelta(days=36_500)
 """Maximum length of a span."""
 _SHOWN = 40
@@ -49,6 +52,17 @@ def zone_named(name: str | datetime.tzinfo) -> datetime.tzinfo:
         ) from None
 
 
+def zone_name(zone: datetime.tzinfo) -> str:
+    """The name by which a time zone is compared with others.
+
+    >>> zone_name(zone_named("Europe/Berlin")), zone_name(zone_named("Z"))
+    ('Europe/Berlin', 'UTC')
+    """
+    if isinstance(zone, zoneinfo.ZoneInfo) and zone.key:
+        return zone.key
+    return re.sub(" at 0x[0-9a-fA-F]+", "", str(zone))  # an address is another one every day
+
+
 def read_moment(given: Any, zone: datetime.tzinfo = datetime.UTC) -> datetime.datetime:
     """Read a time: a date, a datetime, or a text in ISO 8601; without an offset, in the zone.
 
@@ -72,9 +86,26 @@ def read_moment(given: Any, zone: datetime.tzinfo = datetime.UTC) -> datetime.da
         raise InputError(f"a time must be a date, a datetime or a text, not {short(given)}.")
     try:
         placed = found if found.tzinfo is not None else found.replace(tzinfo=zone)
-        return placed.astimezone(datetime.UTC)
+        moment = placed.astimezone(datetime.UTC)
     except (OverflowError, ValueError):
-        raise InputError(f"the time {given!s} is outside the years that can be used.") from None
+        raise _outside(given) from None
+    if not _EARLIEST <= moment <= _LATEST:
+        raise _outside(given)
+    return moment
+
+
+def _outside(given: Any) -> InputError:
+    years = f"{_EARLIEST.year} to {_LATEST.year}"
+    return InputError(f"the time {given!s} is outside the years that can be used, {years}.")
+
+
+def earlier(moment: datetime.datetime, span: datetime.timedelta) -> datetime.datetime:
+    """The time that is a span before another, or the earliest there is.
+
+    >>> earlier(read_moment("1000-01-01"), read_span("90d")).year
+    1000
+    """
+    return moment - span if moment - _EARLIEST > span else _EARLIEST
 
 
 def read_span(given: Any) -> datetime.timedelta:
@@ -125,7 +156,14 @@ def iso(moment: datetime.datetime | None, zone: datetime.tzinfo = datetime.UTC) 
     >>> iso(read_moment("2026-11-15"), zone_named("Europe/Berlin"))
     '2026-11-15T01:00:00+01:00'
     """
-    return None if moment is None else moment.astimezone(zone).isoformat()
+    return None if moment is None else _local(moment, zone).isoformat()
+
+
+def _local(moment: datetime.datetime, zone: datetime.tzinfo) -> datetime.datetime:
+    try:
+        return moment.astimezone(zone)
+    except (OverflowError, ValueError):
+        return moment  # older versions stored times at the ends of the calendar
 
 
 def shown(moment: datetime.datetime, zone: datetime.tzinfo = datetime.UTC) -> str:
@@ -138,7 +176,7 @@ def shown(moment: datetime.datetime, zone: datetime.tzinfo = datetime.UTC) -> st
     >>> shown(read_moment("2026-11-15T08:30"), zone_named("Europe/Berlin"))
     '2026-11-15 09:30+01:00'
     """
-    local = moment.astimezone(zone)
+    local = _local(moment, zone)
     if (local.hour, local.minute, local.second, local.microsecond) == (0, 0, 0, 0):
         return f"{local:%Y-%m-%d}"
     seconds = f":{local:%S}" if local.second else ""
@@ -168,7 +206,7 @@ def floor(moment: datetime.datetime, unit: str, zone: datetime.tzinfo) -> dateti
             local = local.replace(day=1)
         return local.astimezone(datetime.UTC)
     except (OverflowError, ValueError):
-        raise InputError(f"the time {moment!s} is outside the years that can be used.") from None
+        raise _outside(moment) from None
 
 
 def short(given: object) -> str:

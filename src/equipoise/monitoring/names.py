@@ -81,7 +81,7 @@ def _name(name: Any, what: str) -> str:
 
 
 def read_tags(tags: Mapping[str, str] | Sequence[str] | None) -> dict[str, str]:
-    """Read tags that are given as names and values, or as texts such as ``region=north``.
+    """Read tags that are given as names and values, or as texts such as ``region=north``, without blanks around.
 
     >>> read_tags(["region=north"])
     {'region': 'north'}
@@ -97,8 +97,9 @@ def read_tags(tags: Mapping[str, str] | Sequence[str] | None) -> dict[str, str]:
             f"not {short(tags)}."
         )
     found: dict[str, str] = {}
-    for name, value in pairs:
-        if found.setdefault(_tag_name(name), value) != value:
+    for given_name, value in pairs:
+        name = _tag_name(given_name)
+        if found.setdefault(name, value) != value:
             raise InputError(f"the tag {name} is given twice, with different values.")
     return found
 
@@ -107,7 +108,7 @@ def _pair(text: Any) -> tuple[str, str]:
     name, equals, value = text.partition("=") if isinstance(text, str) else ("", "", "")
     if not equals or not name.strip():
         raise InputError(f"a tag is written name=value, as in region=north, not {short(text)}.")
-    return name.strip(), _tag_value(name, value.strip())
+    return name, _tag_value(name.strip(), value)
 
 
 def _tag_name(name: Any) -> str:
@@ -115,12 +116,13 @@ def _tag_name(name: Any) -> str:
         raise InputError(
             f"the name of a tag must be a printable text without =, not {short(name)}."
         )
-    return name
+    return name.strip()
 
 
 def _tag_value(name: Any, value: Any) -> str:
-    if not isinstance(value, (str, int, float)) or not str(value).isprintable():
+    text = str(value).strip() if isinstance(value, (str, int, float)) else ""
+    if not text or not str(value).isprintable():
         raise InputError(
             f"the value of the tag {short(name)} must be a printable text, not {short(value)}."
         )
-    return str(value)
+    return text

@@ -12,12 +12,15 @@ import numpy as np
 
 from equipoise.counts import Counts
 from equipoise.lattice import roll_up
+from equipoise.monitoring.cuts import require_uncut, require_window
 from equipoise.monitoring.moments import to_number
 from equipoise.monitoring.store.records import Batch, Event, Stream, StreamCells, rows_of
 from equipoise.monitoring.store.store import Store
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+_MICROSECOND = datetime.timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,17 +80,31 @@ class Series:
         kept = [tags.items() <= batch.tags.items() for batch in self.batches]
         return self.where(np.array(kept, np.bool_))
 
-    def between(self, since: datetime.datetime | None, until: datetime.datetime | None) -> Series:
-        """The batches from a time on, and before another."""
+    def between(
+        self,
+        since: datetime.datetime | None,
+        until: datetime.datetime | None,
+        zone: datetime.tzinfo = datetime.UTC,
+    ) -> Series:
+        """The batches from a time on, and before another; neither may be inside a merged batch."""
+        for bound in (since, until):
+            if bound is not None:
+                require_uncut(self.batches, bound, zone)
         kept = [
             (since is None or batch.starts >= since) and (until is None or batch.starts < until)
             for batch in self.batches
         ]
         return self.where(np.array(kept, np.bool_))
 
-    def lately(self, span: datetime.timedelta) -> Series:
-        """The batches of the last days; a window of 7 days has 7 daily batches."""
-        return self.where(self.starts > to_number(self.last - span))
+    def lately(self, span: datetime.timedelta, zone: datetime.tzinfo = datetime.UTC) -> Series:
+        """The batches of the last days; a window of 7 days has 7 daily batches.
+
+        It may not begin inside a merged batch.
+        """
+        if not len(self):
+            return self
+        require_window(self.batches, span, zone)
+        return self.where(self.starts > to_number(self.last) - span // _MICROSECOND)
 
     @functools.cached_property
     def total(self) -> Counts:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -164,21 +165,33 @@ def require_times(source: Source, engine: Engine, column: str, counts: Counts) -
     )
 
 
+def without_dropped(counts: Counts) -> Counts:
+    """Leave out the rows that the request of counts drops since they have a missing value."""
+    return _settled(counts, counts.codes, counts.rows, [axis.name for axis in counts.sensitive])
+
+
 def split_by_time(
     counts: Counts, every: str, zone: datetime.tzinfo
 ) -> tuple[int, list[tuple[datetime.datetime, Counts]]]:
-    """Split counts by the attribute of times; return the rows without one, and a part for each period."""
-    axis = counts.axis(TIME)
-    begins = {
-        code: floor(read_moment(value, zone), every, zone)
-        for code, value in enumerate(axis.values)
-        if value != _ABSENT
-    }
-    periods = sorted(set(begins.values()))
+    """Split counts by the attribute of times; return the rows without one, and a part for each period.
+
+    The counts still have the rows that their request drops, so that each part tells how many it had.
+    """
+    axis, kept = counts.axis(TIME), without_dropped(counts)
+    used = kept.axis(TIME)
+    begins = {}
+    for code, value in enumerate(axis.values):
+        # Rows that are dropped may have any time.
+        with contextlib.nullcontext() if value in used.codes else contextlib.suppress(InputError):
+            if value != _ABSENT:
+                begins[code] = floor(read_moment(value, zone), every, zone)
+    periods = sorted({begin for code, begin in begins.items() if axis.values[code] in used.codes})
     number = {begin: i for i, begin in enumerate(periods)}
-    period = np.array([number[begins[c]] if c in begins else -1 for c in range(len(axis.values))])
+    number_of = {code: number[begin] for code, begin in begins.items() if begin in number}
+    period = np.array([number_of.get(code, -1) for code in range(len(axis.values))])
     of_lines = period[counts.codes[:, counts.axes.index(axis)]]
-    left_out = int(counts.rows[of_lines < 0].sum())
+    no_time = used.codes.get(_ABSENT, -1)
+    left_out = int(kept.rows[kept.codes[:, kept.axes.index(used)] == no_time].sum())
     return left_out, list(zip(periods, _parts(counts, of_lines, len(periods)), strict=True))
 
 
@@ -186,10 +199,19 @@ def _parts(counts: Counts, period: np.ndarray, number: int) -> Iterator[Counts]:
     """The rows of each period, without the attribute of times."""
     order = np.argsort(period, kind="stable")
     starts = np.searchsorted(period[order], np.arange(number + 1))
-    names = tuple(a.name for a in counts.sensitive if a.name != TIME)
-    request = counts.request and replace(counts.request, sensitive=names)
+    names = [a.name for a in counts.sensitive if a.name != TIME]
     for i in range(number):
         lines = order[starts[i] : starts[i + 1]]
-        part = replace(counts, codes=counts.codes[lines], rows=counts.rows[lines])
-        found = part.marginal(*names)
-        yield replace(found, missing_values={}, dropped=0, request=request)
+        yield _settled(counts, counts.codes[lines], counts.rows[lines], names)
+
+
+def _settled(counts: Counts, codes: np.ndarray, rows: np.ndarray, names: Sequence[str]) -> Counts:
+    """Some lines of counts over some attributes, where missing values are treated as they are asked."""
+    columns = (*names, counts.label.name)
+    coded = {
+        a.name: (a.values, codes[:, i]) for i, a in enumerate(counts.axes) if a.name in columns
+    }
+    request = replace(counts.request_for_rows(), sensitive=tuple(names))
+    found = Counts.from_codes(coded, rows, None, request)
+    asked = counts.request and replace(counts.request, sensitive=tuple(names))
+    return replace(found, request=asked, reading=counts.reading, skipped=counts.skipped)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from equipoise.counts import Counts
-from equipoise.errors import InputError
 from equipoise.monitoring.moments import shown
 from equipoise.monitoring.store.records import Batch, batch_id
 
@@ -30,6 +29,8 @@ class Entry:
     """Whether the time is that of the clock."""
     by_time: bool = False
     """Whether it is known by its time and tags, since it is one of the periods of a table."""
+    table: str | None = None
+    """What its id begins with, if it is one of the periods of a table with an id."""
     remarks: tuple[str, ...] = ()
     """What differs in its columns from other batches, in sentences."""
 
@@ -86,24 +87,10 @@ def correction(batch: Batch, before: Batch) -> str:
     if batch.starts != before.starts:
         said.append(f"its time was {shown(before.starts)} and is {shown(batch.starts)} (UTC)")
     if dict(batch.tags) != dict(before.tags):
-        said.append(f"its tags were {_listed(before.tags)} and are {_listed(batch.tags)}")
+        said.append(f"its tags were {listed(before.tags)} and are {listed(batch.tags)}")
     return f"The batch {batch.id} was corrected: {'; '.join(said)}."
 
 
-def several_of_time(stream: str, entry: Entry, ids: Sequence[str], *, replace: bool) -> InputError:
-    """The error about a batch whose time and tags other batches have."""
-    when, named = f"{entry.at:%Y-%m-%d %H:%M} UTC", ", ".join(map(repr, ids))
-    have = "with these tags" if entry.tags else "without tags"
-    if replace:
-        return InputError(
-            f"{stream} has {len(ids)} batches of {when} {have}: {named}; "
-            "correct one by its `id`, or withdraw those that are wrong. Nothing was changed."
-        )
-    return InputError(
-        f"{stream} has the batch {named} of {when} with other counts; correct it with `replace`, or name these "
-        "parts of the period with `id`. Nothing was changed."
-    )
-
-
-def _listed(tags: Mapping[str, str]) -> str:
+def listed(tags: Mapping[str, str]) -> str:
+    """Write tags for a sentence."""
     return ", ".join(f"{name}={value}" for name, value in tags.items()) or "none"

@@ -11,8 +11,8 @@ import numpy as np
 
 from equipoise.errors import InputError
 from equipoise.monitoring.moments import to_number
-from equipoise.monitoring.store.records import PAIR, Batch, Stream
-from equipoise.monitoring.store.store import Store, plain_text
+from equipoise.monitoring.store.records import PAIR, Batch, Stream, plain_text, tags_text
+from equipoise.monitoring.store.store import Store
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -105,7 +105,7 @@ def _merge_one(
         [
             (
                 *(stream.number, b.id, b.fingerprint, place, to_number(b.starts)),
-                plain_text(dict(sorted(b.tags.items()))),
+                tags_text(b.tags),
             )
             for b in singles
         ],

@@ -7,7 +7,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -28,6 +28,13 @@ EventKind: TypeAlias = Literal[
 ]
 
 
+class Split(NamedTuple):
+    """How a table is split by the times of its rows."""
+
+    every: str
+    zone: str
+
+
 @dataclass(frozen=True)
 class Stream:
     """A stream of batches over the same columns."""
@@ -40,6 +47,8 @@ class Stream:
     """The bins that were requested with the first batch, which later ones may repeat."""
     reading: Mapping[str, Any]
     """How the tables are read: a condition, a query, and so on."""
+    split: Split | None = None
+    """How the first table with times was split, which others must be alike so that no row is counted twice."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -49,10 +58,14 @@ class Stream:
     def definition(self) -> str:
         """What is stored of it."""
         bins = {n: list(b) if isinstance(b, tuple) else b for n, b in self.asked_bins.items()}
-        return json.dumps(
-            {"request": self.request.to_dict(), "asked_bins": bins, "reading": dict(self.reading)},
-            ensure_ascii=False,
-        )
+        told = {
+            "request": self.request.to_dict(),
+            "asked_bins": bins,
+            "reading": dict(self.reading),
+        }
+        if self.split is not None:
+            told["split"] = self.split._asdict()
+        return json.dumps(told, ensure_ascii=False)
 
     @classmethod
     def stored(cls, number: int, name: str, definition: str) -> Stream:
@@ -62,7 +75,8 @@ class Stream:
         if request is None:
             raise ValueError("a stream without columns")
         bins = {n: tuple(b) if isinstance(b, list) else b for n, b in data["asked_bins"].items()}
-        return cls(number, name, request, bins, data["reading"])
+        split = Split(**data["split"]) if "split" in data else None
+        return cls(number, name, request, bins, data["reading"], split)
 
 
 @dataclass(frozen=True)
@@ -103,11 +117,11 @@ class Batch:
             ends=from_number(ends),
             added=from_number(added),
             state=state,
-            tags=_loads(tags),
+            tags=read_plain(tags),
             fingerprint=print_,
             n=n,
             merged=merged,
-            about=_loads(about),
+            about=read_plain(about),
             cells=bytes(cells[0]) if cells else b"",
         )
 
@@ -126,7 +140,8 @@ class Batch:
         }
 
 
-def _loads(text: str) -> dict[str, Any]:
+def read_plain(text: str) -> dict[str, Any]:
+    """Read what is stored of tags, or of what is unusual in a batch."""
     # Most batches have nothing to read here, and there may be many thousands.
     return {} if text == "{}" else json.loads(text)
 
@@ -160,6 +175,16 @@ def batch_id(counts: Counts, at: datetime.datetime, tags: Mapping[str, str]) -> 
     """The id of a batch that was given none: a hash of its content, its time and its tags."""
     told = json.dumps([counts.fingerprint, at.isoformat(), sorted(tags.items())])
     return hashlib.sha256(told.encode()).hexdigest()[:16]
+
+
+def plain_text(data: Any) -> str:
+    """Write data as short JSON."""
+    return json.dumps(data, separators=(",", ":"))
+
+
+def tags_text(tags: Mapping[str, str]) -> str:
+    """How tags are stored, in one order, so that the same tags are the same text."""
+    return plain_text(dict(sorted(tags.items())))
 
 
 def cell_text(values: tuple[Value, ...]) -> str:

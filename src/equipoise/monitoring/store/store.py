@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import datetime
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace as changed
 from typing import Any, Self, TypeVar
@@ -13,20 +12,23 @@ import numpy as np
 
 from equipoise.counts import Counts
 from equipoise.errors import InputError, UnknownName
-from equipoise.lattice import format_value
 from equipoise.monitoring.moments import from_number, to_number
 from equipoise.monitoring.names import folded, stream_name
+from equipoise.monitoring.store.cells import KnownCells
 from equipoise.monitoring.store.database import StoreDatabase, open_database
-from equipoise.monitoring.store.entries import Entry, Outcome, Receipt, correction, several_of_time
+from equipoise.monitoring.store.entries import Entry, Outcome, Receipt, correction
+from equipoise.monitoring.store.recognition import Recognition
 from equipoise.monitoring.store.records import (
     PAIR,
     Batch,
     Event,
     EventKind,
+    Split,
     Stream,
     StreamCells,
-    cell_text,
     cell_values,
+    plain_text,
+    tags_text,
 )
 
 _Read = TypeVar("_Read")
@@ -119,6 +121,19 @@ class Store:
         assert made is not None  # noqa: S101  it was inserted in this transaction
         return made
 
+    def settle_split(self, stream: Stream, split: Split) -> Split:
+        """Keep how a stream is split, if it has no batches that were split before; return how it is."""
+        with self.writing():
+            there = self._find(stream.name)
+            assert there is not None  # noqa: S101  streams are never deleted
+            if there.split is not None and self.sizes(there)[0]:
+                return there.split
+            self.database.run(
+                "UPDATE equipoise_stream SET definition = ? WHERE stream = ?",
+                [changed(there, split=split).definition(), there.number],
+            )
+        return split
+
     def _now(self) -> int:
         return to_number(self._clock())
 
@@ -129,13 +144,14 @@ class Store:
     ) -> list[Receipt]:
         """Add batches, all or none; with ``replace`` those that are there are corrected."""
         with self.writing():
-            cells = self._cell_numbers(stream)
+            cells = KnownCells(self._cell_numbers(stream), self.read_all)
             return [self._add_one(stream, entry, cells, replace=replace) for entry in entries]
 
     def _add_one(
-        self, stream: Stream, entry: Entry, cells: dict[str, int], *, replace: bool
+        self, stream: Stream, entry: Entry, cells: KnownCells, *, replace: bool
     ) -> Receipt:
-        entry = self._recognized(stream, entry, replace=replace)
+        known = Recognition(self.database, stream, self._newest)
+        entry = known.find(entry, to_replace=replace)
         fingerprint = entry.counts.fingerprint
         there = self._newest(stream, entry.own_id)
         if there is not None and there.state == "current":
@@ -155,7 +171,7 @@ class Store:
             return Receipt("there", _unwritten(entry, fingerprint))
         if entry.is_now:
             self._require_clock(stream, self._clock())
-        remarks = [*entry.remarks, *self._drift(entry, cells)]
+        remarks = [*entry.remarks, *cells.drift(entry.counts)]
         late = self._late(stream, entry) if there is None else []
         moved = there is None or there.starts != entry.at
         ahead = entry.ahead(self._clock()) if moved else []
@@ -177,31 +193,6 @@ class Store:
     ) -> None:
         for text in texts:
             self.note(stream, batch.place, kind, {"id": batch.id, "text": text})
-
-    def _recognized(self, stream: Stream, entry: Entry, *, replace: bool) -> Entry:
-        """The entry as the batch that it is a version of, which is known by its id, or its time and tags."""
-        if entry.id is None:
-            if entry.by_time or (replace and not entry.is_now):
-                return self._of_its_time(stream, entry, replace=replace)
-            return entry
-        there = self._newest(stream, entry.id) if replace else None
-        return entry if there is None else entry.correcting(there)
-
-    def _of_its_time(self, stream: Stream, entry: Entry, *, replace: bool) -> Entry:
-        """Give an entry the id of the batch that has its time and tags."""
-        known = [stream.number, to_number(entry.at), plain_text(dict(sorted(entry.tags.items())))]
-        of_time = "WHERE stream = ? AND starts = ? AND tags = ?"
-        lines = self.database.run(
-            f"SELECT fingerprint, id, state FROM equipoise_batch {of_time}", known
-        )
-        found = [(print_, id_) for print_, id_, state in lines if state == "current"]
-        former = self.database.run(f"SELECT fingerprint, id FROM equipoise_former {of_time}", known)
-        ids = dict((*former, *found))
-        if not ids or entry.counts.fingerprint in ids:
-            return changed(entry, id=ids.get(entry.counts.fingerprint))
-        if found and not (replace and len(found) == 1):
-            raise several_of_time(stream.name, entry, [id_ for _, id_ in found], replace=replace)
-        return changed(entry, id=(found or former)[0][1])
 
     def _newest(self, stream: Stream, id_: str) -> Batch | None:
         lines = self.database.run(
@@ -263,43 +254,16 @@ class Store:
             )
         ]
 
-    def _drift(self, entry: Entry, cells: Mapping[str, int]) -> list[str]:
-        """New values of columns, which earlier batches do not have."""
-        if not cells:
-            return []
-        before = self.read_all(cell_values, [(text,) for text in cells])
-        known = [set(column) for column in zip(*before, strict=True)]
-        said = []
-        for axis, seen in zip(entry.counts.axes, known, strict=True):
-            used = set(entry.counts.codes[:, entry.counts.axes.index(axis)].tolist())
-            new = [v for code, v in enumerate(axis.values) if code in used and v not in seen]
-            if new:
-                what = "label" if axis.role == "label" else "attribute"
-                named = ", ".join(map(format_value, new[:5])) + (", …" if len(new) > 5 else "")
-                values = "a value" if len(new) == 1 else f"{len(new)} values"
-                said.append(
-                    f"The {what} {axis.name} has {values} that no earlier batch has: {named}."
-                )
-        return said
-
-    def _insert(
-        self, stream: Stream, entry: Entry, cells: dict[str, int], place: int | None
-    ) -> Batch:
+    def _insert(self, stream: Stream, entry: Entry, cells: KnownCells, place: int | None) -> Batch:
         counts = entry.counts
-        values = [axis.values for axis in counts.axes]
-        texts = [
-            cell_text(tuple(values[i][c] for i, c in enumerate(line)))
-            for line in counts.codes.tolist()
-        ]
-        new = [text for text in dict.fromkeys(texts) if text not in cells]
+        numbers, new = cells.number(counts)
         if new:
-            cells |= {text: len(cells) + i for i, text in enumerate(new)}
             self.database.run_many(
                 "INSERT INTO equipoise_cell (stream, cell, cell_values) VALUES (?, ?, ?)",
-                [(stream.number, cells[text], text) for text in new],
+                [(stream.number, number, text) for text, number in new.items()],
             )
-        pairs = np.zeros(len(texts), PAIR)
-        pairs["cell"] = [cells[text] for text in texts]
+        pairs = np.zeros(len(numbers), PAIR)
+        pairs["cell"] = numbers
         pairs["rows"] = counts.rows
         about = _about(counts)
         at, now = to_number(entry.at), self._now()
@@ -309,7 +273,7 @@ class Store:
             "RETURNING arrival",
             [
                 *(stream.number, place or 0, entry.own_id, at, at, now),
-                *(plain_text(dict(sorted(entry.tags.items()))), counts.fingerprint, counts.n),
+                *(tags_text(entry.tags), counts.fingerprint, counts.n),
                 *(plain_text(about), pairs.tobytes()),
             ],
         )[0][0]
@@ -477,8 +441,3 @@ def _about(counts: Counts) -> dict[str, Any]:
     if counts.skipped:
         told["skipped"] = counts.skipped.to_dict()
     return told
-
-
-def plain_text(data: Any) -> str:
-    """Write data as short JSON."""
-    return json.dumps(data, separators=(",", ":"))
