@@ -24,7 +24,7 @@ from equipoise.monitoring.columns import Expected, answer
 from equipoise.monitoring.moments import short
 from equipoise.monitoring.names import batch_name, read_tags, require_encodable
 from equipoise.monitoring.store.entries import Entry
-from equipoise.monitoring.store.records import Split, Stream
+from equipoise.monitoring.store.records import Periods, Stream
 from equipoise.monitoring.times import (
     TIME,
     no_times,
@@ -328,7 +328,7 @@ def _count_times(
     return counts
 
 
-def require_split(stream: str, split: Split, before: Split, id_: str | None) -> None:
+def require_split(stream: str, split: Periods, before: Periods, id_: str | None) -> None:
     """Refuse a split by which rows of earlier tables would be counted again; with an id it is a table of its own."""
     if id_ is None and split != before:
         raise InputError(

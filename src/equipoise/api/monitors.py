@@ -42,7 +42,7 @@ from equipoise.monitoring.retention import merge_older
 from equipoise.monitoring.series import Series
 from equipoise.monitoring.store.entries import Entry
 from equipoise.monitoring.store.merges import evidence_of, policies_of, remember_policy
-from equipoise.monitoring.store.records import Split
+from equipoise.monitoring.store.records import Periods
 from equipoise.monitoring.store.store import Store
 from equipoise.monitoring.times import without_dropped
 from equipoise.monitoring.webhook import Delivery, send
@@ -163,7 +163,7 @@ class Monitor(StoreOwner):
                 stream = store.define(stream)
                 require_same(stream, counts, time_column)
             if time_column is not None:
-                split = Split(every, zone_name(zone))
+                split = Periods(every, zone_name(zone))
                 require_split(name, split, store.settle_split(stream, split), id)
             receipts = store.add(stream, entries, replace=replace)
         counts = counts if time_column is None else without_dropped(counts)

@@ -14,7 +14,7 @@ from equipoise.monitoring.examination import kept_times, run_tests, tests_begin
 from equipoise.monitoring.kept import dump
 from equipoise.monitoring.moments import floor
 from equipoise.monitoring.series import Series
-from equipoise.monitoring.store.merges import Kept, evidence_of, merge_batches, policies_of
+from equipoise.monitoring.store.merges import KeptPolicy, evidence_of, merge_batches, policies_of
 from equipoise.monitoring.store.records import Batch
 from equipoise.monitoring.store.store import Store
 
@@ -53,9 +53,9 @@ def _evidence(
     older: Series,
     kept: Mapping[str, tuple[int, bytes | None]],
     policies: Mapping[str, dict[str, Any]],
-) -> dict[str, Kept]:
+) -> dict[str, KeptPolicy]:
     """The evidence of all policies since the tests began, by key, with what is kept already."""
-    found: dict[str, Kept] = {}
+    found: dict[str, KeptPolicy] = {}
     place, begin = older.batches[-1].place, tests_begin(older)
     for told in policies.values():
         watched = watched_from(told)
@@ -66,7 +66,7 @@ def _evidence(
             tested = run_tests(older, watched, kept)
             left = tested.watch.kept(kept_times(tested))
             merged_to, before = place, dump(left, tested.watch.comparisons, watched.alpha)
-        found[key] = Kept(told, merged_to, before)
+        found[key] = KeptPolicy(told, merged_to, before)
     return found
 
 

@@ -46,7 +46,7 @@ def remember_policy(store: Store, stream: Stream, policy: str, rules: Mapping[st
 
 
 @dataclass(frozen=True)
-class Kept:
+class KeptPolicy:
     """A policy that a stream was checked against, and the evidence up to a place."""
 
     rules: Mapping[str, Any]
@@ -58,7 +58,7 @@ def merge_batches(
     store: Store,
     stream: Stream,
     merged: Sequence[tuple[Sequence[Batch], NDArray[np.int64]]],
-    evidence: Mapping[str, Kept],
+    evidence: Mapping[str, KeptPolicy],
     seen: Sequence[int],
 ) -> None:
     """Put one batch in the place of several, and keep the evidence that they leave.

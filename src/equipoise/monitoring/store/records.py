@@ -28,7 +28,7 @@ EventKind: TypeAlias = Literal[
 ]
 
 
-class Split(NamedTuple):
+class Periods(NamedTuple):
     """How a table is split by the times of its rows."""
 
     every: str
@@ -47,7 +47,7 @@ class Stream:
     """The bins that were requested with the first batch, which later ones may repeat."""
     reading: Mapping[str, Any]
     """How the tables are read: a condition, a query, and so on."""
-    split: Split | None = None
+    split: Periods | None = None
     """How the first table with times was split, which others must be alike so that no row is counted twice."""
 
     @property
@@ -75,7 +75,7 @@ class Stream:
         if request is None:
             raise ValueError("a stream without columns")
         bins = {n: tuple(b) if isinstance(b, list) else b for n, b in data["asked_bins"].items()}
-        split = Split(**data["split"]) if "split" in data else None
+        split = Periods(**data["split"]) if "split" in data else None
         return cls(number, name, request, bins, data["reading"], split)
 
 

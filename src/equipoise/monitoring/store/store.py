@@ -23,7 +23,7 @@ from equipoise.monitoring.store.records import (
     Batch,
     Event,
     EventKind,
-    Split,
+    Periods,
     Stream,
     StreamCells,
     cell_values,
@@ -121,7 +121,7 @@ class Store:
         assert made is not None  # noqa: S101  it was inserted in this transaction
         return made
 
-    def settle_split(self, stream: Stream, split: Split) -> Split:
+    def settle_split(self, stream: Stream, split: Periods) -> Periods:
         """Keep how a stream is split, if it has no batches that were split before; return how it is."""
         with self.writing():
             there = self._find(stream.name)
