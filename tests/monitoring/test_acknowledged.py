@@ -7,18 +7,11 @@ import json
 
 import pytest
 
-import equipoise as eq
 from equipoise.reports.history.data import biases, evidence
 from equipoise.reports.pages import write_page
 from streams import START, biased, fill, quiet
 
 DAY = datetime.timedelta(days=1)
-
-
-@pytest.fixture
-def monitor(tmp_path):
-    with eq.Monitor(tmp_path / "bias.sqlite") as opened:
-        yield opened
 
 
 def told(alarm):

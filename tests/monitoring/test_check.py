@@ -15,12 +15,6 @@ from equipoise.errors import InputError, PatternError
 from streams import START, biased, counts, day, drawn, fill, quiet
 
 
-@pytest.fixture
-def monitor(tmp_path):
-    with eq.Monitor(tmp_path / "bias.sqlite") as opened:
-        yield opened
-
-
 def finding(check, group, label="yes"):
     return next(f for f in check.findings if str(f.group) == group and f.label == label)
 

@@ -20,7 +20,6 @@ import forked
 from equipoise.cli.app import run
 from equipoise.errors import InputError
 from forked import NAME, add, kept, sums
-from servers import new_database
 from streams import biased, day, fill
 
 WHERE = ("--name", NAME, "--store")
@@ -32,15 +31,6 @@ ROOMS = (1000, 4096, *range(33_000, 200_000, 4_120))
 def parent(tmp_path_factory):
     with forked.parent(tmp_path_factory.mktemp("answers")) as made:
         yield made
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def address(request, tmp_path):
-    if request.param == "sqlite":
-        yield str(tmp_path / "bias.sqlite")
-    else:
-        with new_database() as found:
-            yield found
 
 
 @pytest.fixture

@@ -21,12 +21,6 @@ from streams import START, biased, counts, day, fill, quiet
 DAY = datetime.timedelta(days=1)
 
 
-@pytest.fixture
-def monitor(tmp_path):
-    with eq.Monitor(tmp_path / "bias.sqlite") as opened:
-        yield opened
-
-
 def written(history, folder):
     write_page(history, folder / "h.html")
     return (folder / "h.html").read_text(encoding="utf-8")

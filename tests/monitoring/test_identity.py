@@ -11,20 +11,15 @@ from equipoise.errors import InputError
 from equipoise.monitoring.moments import to_number
 from equipoise.monitoring.store import cells as store_cells
 from equipoise.monitoring.store.store import Store
-from servers import new_database
 from streams import START, day, fill, quiet
 
 HOW = {"sensitive_features": "sex", "label": "hired"}
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def monitor(request, tmp_path):
-    if request.param == "sqlite":
-        with eq.Monitor(tmp_path / "bias.sqlite") as opened:
-            yield opened
-    else:
-        with new_database() as address, eq.Monitor(address) as opened:
-            yield opened
+@pytest.fixture
+def monitor(address):
+    with eq.Monitor(address) as opened:
+        yield opened
 
 
 def people(*times, hired="yes"):

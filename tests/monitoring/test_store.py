@@ -18,15 +18,6 @@ from servers import new_database
 from streams import START, counts, day, fill, quiet
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def address(request, tmp_path):
-    if request.param == "sqlite":
-        yield str(tmp_path / "bias.sqlite")
-    else:
-        with new_database() as found:
-            yield found
-
-
 @pytest.fixture
 def monitor(address):
     with eq.Monitor(address) as opened:

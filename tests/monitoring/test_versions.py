@@ -10,21 +10,16 @@ import pytest
 
 import equipoise as eq
 from equipoise.errors import EquipoiseError, InputError
-from servers import new_database
 from streams import START, counts, day, fill
 
 HOW = {"sensitive_features": "sex", "label": "hired"}
 DAY = datetime.timedelta(days=1)
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def monitor(request, tmp_path):
-    if request.param == "sqlite":
-        with eq.Monitor(tmp_path / "bias.sqlite") as opened:
-            yield opened
-    else:
-        with new_database() as address, eq.Monitor(address) as opened:
-            yield opened
+@pytest.fixture
+def monitor(address):
+    with eq.Monitor(address) as opened:
+        yield opened
 
 
 def people(*times, hired="yes"):
