@@ -18,7 +18,7 @@ class PostgresDatabase:
     def __init__(self, address: str, *, create: bool, write: bool) -> None:
         from equipoise.engines.postgres.records import RecordConnection
 
-        self._records = RecordConnection(address, write=write or create)
+        self._records = RecordConnection(address)
         self.name = self._records.name
         try:
             self._prepare(create=create, write=write)
