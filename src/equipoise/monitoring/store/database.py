@@ -15,6 +15,10 @@ class StoreDatabase(Protocol):
     def name(self) -> str:
         """How it is shown: its path or its address, without a password."""
 
+    @property
+    def is_replaced(self) -> bool:
+        """Whether there is no longer what was opened, or something else in its place."""
+
     def reading(self) -> AbstractContextManager[None]:
         """See one state of the store until the block ends."""
 

@@ -15,6 +15,8 @@ _STREAMS = "equipoise_stream"
 class PostgresDatabase:
     """A schema of PostgreSQL that holds a store."""
 
+    is_replaced = False
+
     def __init__(self, address: str, *, create: bool, write: bool) -> None:
         from equipoise.engines.postgres.records import RecordConnection
 

@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from equipoise.errors import InputError, SourceNotFound
 from equipoise.monitoring.store import schema
-from equipoise.monitoring.store.files import mode_of
+from equipoise.monitoring.store.files import identity_of, mode_of
 
 WAIT = 30.0
 """Number of seconds to wait for another program that writes."""
@@ -27,11 +27,13 @@ class SqliteDatabase:
     """A file of SQLite that holds a store."""
 
     def __init__(self, path: str | os.PathLike[str], *, create: bool, write: bool) -> None:
-        self.path = Path(path)
+        self.path = Path(path).absolute()  # the folder that it is relative to may change
         self.name = os.fspath(path)
         self._write = write
         self._require_file(create=create)
+        before = identity_of(self.path)
         self._connection = self._connected(write=write)
+        self._identity = before or identity_of(self.path)
         try:
             with self._explained():
                 self._prepare(create=create)
@@ -51,11 +53,13 @@ class SqliteDatabase:
             raise SourceNotFound(
                 f"there is no store {self.name}; equipoise monitor add makes one with the first batch."
             )
-        if not self.path.absolute().parent.is_dir():
-            raise InputError(f"the folder {self.path.parent} does not exist; create it first.")
+        if not self.path.parent.is_dir():
+            raise InputError(
+                f"the folder {Path(self.name).parent} does not exist; create it first."
+            )
 
     def _connected(self, *, write: bool) -> sqlite3.Connection:
-        where = f"file:{quote(os.fspath(self.path.absolute()))}"
+        where = f"file:{quote(os.fspath(self.path))}"
         with self._explained():
             if write:
                 return self._connect(f"{where}?mode=rwc")
@@ -122,6 +126,17 @@ class SqliteDatabase:
             self.run(f"PRAGMA application_id = {schema.APPLICATION}")
             self.run(f"PRAGMA user_version = {schema.present()}")
 
+    @property
+    def is_replaced(self) -> bool:
+        """Whether the file was removed, or another one is in its place."""
+        return identity_of(self.path) != self._identity
+
+    def _require_same(self) -> None:
+        if self.is_replaced:
+            raise InputError(
+                f"{self.name} was removed or replaced while it was open; nothing was changed. Try again."
+            )
+
     def close(self) -> None:
         """Close the connection."""
         self._connection.close()
@@ -147,6 +162,8 @@ class SqliteDatabase:
             try:
                 self.run(begin)  # Ctrl-C may come just after it
                 yield
+                if begin == _WRITE:
+                    self._require_same()
                 at_end = True
                 self.run("COMMIT")
             except BaseException as error:
