@@ -6,6 +6,7 @@ import contextlib
 import os
 import shutil
 import signal
+import sqlite3
 import threading
 from urllib.parse import quote
 
@@ -14,6 +15,7 @@ import pytest
 
 import equipoise as eq
 from equipoise.errors import EquipoiseError, InputError, SourceNotFound
+from equipoise.monitoring.store import schema
 from servers import new_database
 from streams import START, day, fill
 
@@ -255,6 +257,44 @@ def test_a_relative_name_stays_the_file_that_was_opened(path, tmp_path, monkeypa
         assert monitor.counts("hires") == day()
         monkeypatch.chdir(elsewhere)
         assert monitor.counts("hires") == day()
+
+
+# ------------------------------------------------------------------- older versions
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_a_monitor_that_only_reads_does_not_migrate(path, monkeypatch, kind):
+    later = ("ALTER TABLE equipoise_batch ADD COLUMN extra BIGINT NOT NULL DEFAULT 7",)
+    with contextlib.ExitStack() as stack:
+        address = str(path)
+        if kind == "postgres":
+            address = stack.enter_context(new_database())
+            with eq.Monitor(address) as monitor:
+                monitor.add(day(), name="hires", at=at_day(1))
+        before = path.read_bytes()
+        monkeypatch.setattr(schema, "MIGRATIONS", (*schema.MIGRATIONS, later))
+        reader = eq.Monitor(address, read_only=True)
+        with pytest.raises(InputError, match=r"older version of Equipoise; run `equipoise monitor"):
+            reader.check("hires")
+        assert path.read_bytes() == before
+        with eq.Monitor(address) as monitor:
+            assert len(monitor.streams().streams) in (1, 2)
+        assert reader.counts("hires") == day()
+        reader.close()
+
+
+@pytest.mark.parametrize("read_only", [True, False])
+def test_a_file_of_others_with_our_mark_is_no_store(tmp_path, read_only):
+    place = tmp_path / "theirs.sqlite"
+    with contextlib.closing(sqlite3.connect(place)) as connection, connection:
+        connection.execute(f"PRAGMA application_id = {schema.APPLICATION}")
+        connection.execute("CREATE TABLE people (sex TEXT)")
+    before = place.read_bytes()
+    with pytest.raises(InputError, match="but no store of equipoise monitor"):
+        eq.Monitor(place, read_only=read_only).streams()
+    with pytest.raises(InputError):
+        eq.Monitor(place, read_only=read_only).add(day(), name="hires")
+    assert place.read_bytes() == before
 
 
 # ------------------------------------------------------------------- addresses

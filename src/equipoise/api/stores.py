@@ -72,7 +72,13 @@ class StoreOwner:
             self._let_go_if_replaced()
         if self._open is None or (write and not self._open.writes):
             self.close()
-            self._open = Store(self._address, create=create, write=write, clock=self._clock)
+            self._open = Store(
+                self._address,
+                create=create,
+                write=write,
+                read_only=self._read_only,
+                clock=self._clock,
+            )
         return self._open
 
     @contextlib.contextmanager

@@ -40,15 +40,20 @@ def is_postgres(address: str) -> bool:
     return address.partition(":")[0].lower() in ("postgresql", "postgres") and ":" in address
 
 
-def open_database(address: str, *, create: bool, write: bool) -> StoreDatabase:
-    """Open a database that holds a store, and bring the store to the present version."""
+def open_database(
+    address: str, *, create: bool, write: bool, read_only: bool = False
+) -> StoreDatabase:
+    """Open a database that holds a store, and bring the store to the present version.
+
+    With ``read_only`` a store of an older version is refused, and nothing is changed.
+    """
     if is_postgres(address):
         from equipoise.monitoring.store.postgres import PostgresDatabase
 
-        return PostgresDatabase(address, create=create, write=write)
+        return PostgresDatabase(address, create=create, read_only=read_only)
     from equipoise.monitoring.store.sqlite import SqliteDatabase
 
-    return SqliteDatabase(address, create=create, write=write)
+    return SqliteDatabase(address, create=create, write=write, read_only=read_only)
 
 
 @contextlib.contextmanager

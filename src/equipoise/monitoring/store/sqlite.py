@@ -26,10 +26,17 @@ _WRITE = "BEGIN IMMEDIATE"
 class SqliteDatabase:
     """A file of SQLite that holds a store."""
 
-    def __init__(self, path: str | os.PathLike[str], *, create: bool, write: bool) -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        create: bool,
+        write: bool,
+        read_only: bool = False,
+    ) -> None:
         self.path = Path(path).absolute()  # the folder that it is relative to may change
         self.name = os.fspath(path)
-        self._write = write
+        self._write, self._read_only = write, read_only
         self._require_file(create=create)
         before = identity_of(self.path)
         self._connection = self._connected(write=write)
@@ -87,15 +94,7 @@ class SqliteDatabase:
         with self.reading():  # another program may be making the store
             mark, version = self._marks()
             tables = self.run("SELECT count(*) FROM sqlite_master")[0][0]
-        if mark != schema.APPLICATION:
-            if tables or mark:
-                raise InputError(
-                    f"{self.name} is a SQLite database, but no store of equipoise monitor; name another file."
-                )
-            if not create:
-                raise InputError(
-                    f"{self.name} is empty; equipoise monitor add makes a store of it with the first batch."
-                )
+        self._require_store(mark, version, tables=tables > 0, create=create)
         if version > schema.present():
             raise InputError(
                 f"{self.name} was written by a newer version of Equipoise (its format is {version}, this "
@@ -106,10 +105,25 @@ class SqliteDatabase:
             self._connection.execute("PRAGMA synchronous = FULL")
         if version == schema.present():
             return
+        if self._read_only:
+            raise InputError(schema.too_old(self.name, self.name))
         if not self._write:
             self.close()
             self._connection = self._connected(write=True)
         self._migrate()
+
+    def _require_store(self, mark: int, version: int, *, tables: bool, create: bool) -> None:
+        if mark == schema.APPLICATION and version > 0:
+            return
+        # Tables, mark and version are written at once: with some of them only, others made it.
+        if tables or mark not in (0, schema.APPLICATION):
+            raise InputError(
+                f"{self.name} is a SQLite database, but no store of equipoise monitor; name another file."
+            )
+        if not create:
+            raise InputError(
+                f"{self.name} is empty; equipoise monitor add makes a store of it with the first batch."
+            )
 
     def _marks(self) -> tuple[int, int]:
         (mark,), (version,) = (
