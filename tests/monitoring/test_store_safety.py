@@ -16,6 +16,7 @@ import pytest
 import equipoise as eq
 from equipoise.errors import EquipoiseError, InputError, SourceNotFound
 from equipoise.monitoring.store import schema
+from forked import parent as forked_parent
 from servers import new_database
 from streams import START, day, fill
 
@@ -259,6 +260,27 @@ def test_a_relative_name_stays_the_file_that_was_opened(path, tmp_path, monkeypa
         assert monitor.counts("hires") == day()
 
 
+@pytest.mark.slow
+def test_files_of_a_reader_that_keep_others_from_writing_are_named(path, tmp_path):
+    beside = [path.with_name(f"{path.name}{ending}") for ending in ("-wal", "-shm")]
+    with eq.Monitor(path, read_only=True) as monitor:
+        monitor.check("hires")
+    for file in beside:
+        file.touch()
+        file.chmod(0o444)
+    with forked_parent(tmp_path) as parent:
+        told = parent.type(
+            *("withdraw", "--name", "hires", "--store", path, "--id", "1"), usual_rights=True
+        )
+        assert told.wait() == 2
+    assert "bias.sqlite-shm of the user" in told.said
+    assert "do not delete them" in told.said
+    for file in beside:
+        file.chmod(0o644)
+    with eq.Monitor(path) as monitor:
+        assert monitor.add(day(20), name="hires", at=at_day(2)).added == 1
+
+
 # ------------------------------------------------------------------- older versions
 
 
@@ -274,7 +296,7 @@ def test_a_monitor_that_only_reads_does_not_migrate(path, monkeypatch, kind):
         before = path.read_bytes()
         monkeypatch.setattr(schema, "MIGRATIONS", (*schema.MIGRATIONS, later))
         reader = eq.Monitor(address, read_only=True)
-        with pytest.raises(InputError, match=r"older version of Equipoise; run `equipoise monitor"):
+        with pytest.raises(InputError, match="older version of Equipoise; list it once"):
             reader.check("hires")
         assert path.read_bytes() == before
         with eq.Monitor(address) as monitor:

@@ -44,7 +44,7 @@ class PostgresDatabase:
         if version == schema.present():
             return
         if read_only:
-            raise InputError(schema.too_old(f"the store in {self.name}", self.name))
+            raise InputError(schema.too_old(f"the store in {self.name}"))
         with self._records.transaction(write=True):
             self._records.lock("equipoise store")
             found = self._version()

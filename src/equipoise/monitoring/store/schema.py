@@ -93,9 +93,9 @@ def present() -> int:
     return len(MIGRATIONS)
 
 
-def too_old(store: str, address: str) -> str:
+def too_old(store: str) -> str:
     """Say that a store must be brought to the present version before it can only be read."""
     return (
-        f"{store} was written by an older version of Equipoise; run `equipoise monitor list --store {address}` "
-        "once to update it."
+        f"{store} was written by an older version of Equipoise; list it once with equipoise monitor list, as a "
+        "user who may write to it, to update it. Nothing was changed."
     )

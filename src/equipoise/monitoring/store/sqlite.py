@@ -106,7 +106,7 @@ class SqliteDatabase:
         if version == schema.present():
             return
         if self._read_only:
-            raise InputError(schema.too_old(self.name, self.name))
+            raise InputError(schema.too_old(self.name))
         if not self._write:
             self.close()
             self._connection = self._connected(write=True)
@@ -222,16 +222,40 @@ class SqliteDatabase:
                 "changed, and all batches before are kept. Free some disk space and try again."
             )
         if "readonly" in said or "read-only" in said:
-            return InputError(f"{self.name} cannot be written to ({said}); nothing was changed.")
+            return InputError(
+                f"{self.name} cannot be written to ({said}); nothing was changed.{self._in_the_way()}"
+            )
         if "unable to open" in said:
             return InputError(
-                f"{self.name} cannot be opened; check the rights to it and its folder."
+                f"{self.name} cannot be opened; check the rights to it and its folder.{self._in_the_way()}"
             )
         if "not a database" in said:
             return InputError(f"{self.name} is no store of equipoise monitor; name another file.")
         return InputError(
             f"{self.name} is damaged or cannot be used ({said}); restore it from a copy."
         )
+
+    def _in_the_way(self) -> str:
+        """Name the files of another user beside the store that this one may not write to."""
+        shut = [
+            file
+            for file in (Path(f"{self.path.resolve()}{ending}") for ending in ("-wal", "-shm"))
+            if identity_of(file) is not None and not os.access(file, os.W_OK)
+        ]
+        if not shut or not os.access(self.path, os.W_OK):
+            return ""
+        told = " and ".join(f"{file.name} of {_owner(file)}" for file in shut)
+        return (
+            f" The store may be written to, but not {told}, which whoever opened it first has left beside it. "
+            "Give this user the right to write to them; do not delete them, since they may hold batches."
+        )
+
+
+def _owner(file: Path) -> str:
+    try:
+        return f"the user {file.owner()}"
+    except (OSError, KeyError, NotImplementedError):
+        return "another user"
 
 
 def _patiently(
