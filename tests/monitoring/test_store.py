@@ -302,7 +302,7 @@ def test_a_newer_store_is_refused_politely_and_an_older_one_is_migrated(address,
         fill(monitor, [day()])
     later = ("ALTER TABLE equipoise_batch ADD COLUMN extra BIGINT NOT NULL DEFAULT 7",)
     monkeypatch.setattr(schema, "MIGRATIONS", (*schema.MIGRATIONS, later))
-    with Store(address) as store:  # a reader migrates, too
+    with Store(address) as store:  # who may write and only looks migrates, too
         assert store.database.run("SELECT extra FROM equipoise_batch") == [(7,)]
     monkeypatch.undo()
     with pytest.raises(

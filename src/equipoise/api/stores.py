@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import functools
 import os
 import re
 import threading
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Iterator
 from typing import Any, Self, TypeVar, cast
 
 from equipoise.credentials import without_password
@@ -18,6 +20,19 @@ from equipoise.monitoring.store.store import Store
 
 _OTHER = re.compile(r"([a-z][a-z0-9+.-]+://|file:|:memory:$)", re.IGNORECASE)
 """How addresses begin that are none of a file."""
+_FOREIGN = re.compile(
+    r"\s*jdbc:|\s+postgres(ql)?:|.*\b(dbname|password)\s*=|"
+    r"\s*(hostaddr|host|port|user|service|sslmode)\s*=([^/]*$|.*\s\w+\s*=)",
+    re.IGNORECASE | re.DOTALL,
+)
+"""How databases are named elsewhere, often with a password."""
+_OWNERS: weakref.WeakSet[StoreOwner] = weakref.WeakSet()
+_PATIENCE = 5.0
+"""Number of seconds that a fork waits for other threads that use a store."""
+_forking = threading.Lock()
+_held: list[threading.RLock] = []
+_inherited: list[Store] = []
+"""Connections of another process, which to close would end its locks."""
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
@@ -33,6 +48,8 @@ class StoreOwner:
     def _begin(self) -> None:
         self._open: Store | None = None
         self._lock = threading.RLock()
+        self._is_used = False
+        _OWNERS.add(self)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {without_password(self._address)}>"
@@ -49,10 +66,44 @@ class StoreOwner:
     def _store(self, *, create: bool = False, write: bool = False) -> Store:
         if write and self._read_only:
             raise InputError(f"{self} only reads; leave out `read_only` to change its store.")
+        if self._is_used:
+            self._require_same()
+        else:
+            self._let_go_if_replaced()
         if self._open is None or (write and not self._open.writes):
             self.close()
-            self._open = Store(self._address, create=create, write=write, clock=self._clock)
+            self._open = Store(
+                self._address,
+                create=create,
+                write=write,
+                read_only=self._read_only,
+                clock=self._clock,
+            )
         return self._open
+
+    @contextlib.contextmanager
+    def _use(self) -> Iterator[None]:
+        """Work with one store until the block ends."""
+        if self._is_used:
+            yield
+            return
+        self._let_go_if_replaced()
+        self._is_used = True
+        try:
+            yield
+        finally:
+            self._is_used = False
+
+    def _let_go_if_replaced(self) -> None:
+        if self._open is not None and self._open.database.is_replaced:
+            self.close()
+
+    def _require_same(self) -> None:
+        """Refuse to go on with another store than the one that something was already read from."""
+        if self._open is not None and self._open.database.is_replaced:
+            raise InputError(
+                f"{self._address} was removed or replaced while it was in use; nothing was changed. Try again."
+            )
 
     @property
     def _exists(self) -> bool:
@@ -83,10 +134,44 @@ def alone(method: _Method) -> _Method:
 
     @functools.wraps(method)
     def locked(self: StoreOwner, *given: Any, **named: Any) -> Any:
-        with self._lock:
+        with self._lock, self._use():
             return method(self, *given, **named)
 
     return cast("_Method", locked)
+
+
+def _close_before_fork() -> None:
+    """Close all stores; SQLite would take the locks of this process for those of its children."""
+    _forking.acquire()
+    for owner in list(_OWNERS):
+        lock = owner._lock  # noqa: SLF001  of a class of this module
+        if lock.acquire(timeout=_PATIENCE):
+            _held.append(lock)
+            owner.close()
+
+
+def _go_on_after_fork() -> None:
+    while _held:
+        _held.pop().release()
+    _forking.release()
+
+
+def _begin_after_fork() -> None:
+    global _forking  # noqa: PLW0603  a thread that is not here may hold it
+    _forking = threading.Lock()
+    _held.clear()
+    for owner in list(_OWNERS):
+        if owner._open is not None:  # noqa: SLF001
+            _inherited.append(owner._open)  # noqa: SLF001
+        owner._begin()  # noqa: SLF001
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_close_before_fork,
+        after_in_parent=_go_on_after_fork,
+        after_in_child=_begin_after_fork,
+    )
 
 
 def _read_address(store: Any) -> str:
@@ -98,6 +183,11 @@ def _read_address(store: Any) -> str:
     found = os.fspath(store)
     if not found.strip():
         raise InputError("a store needs a name, such as bias.sqlite; its name is empty.")
+    if _FOREIGN.match(found) and not is_postgres(found):
+        raise InputError(
+            "a database of PostgreSQL is named by its address, as in postgresql://user@host/db; this one is "
+            "written in another form, and not repeated here since it may hold a password."
+        )
     if _OTHER.match(found) and not is_postgres(found):
         raise InputError(
             f"a store is a file of SQLite, or a database of PostgreSQL (postgresql://user@host/db), not "

@@ -82,7 +82,9 @@ class Lost(EquipoiseError):
 class Session:
     """One connection to a server, used by one thread at a time."""
 
-    def __init__(self, address: str | psycopg.Connection[Any], report: Reporter) -> None:
+    def __init__(
+        self, address: str | psycopg.Connection[Any], report: Reporter, *, first: str = ""
+    ) -> None:
         self.lock = threading.RLock()
         self.report = report
         self.fetched = 0
@@ -90,6 +92,8 @@ class Session:
         self._given = address if isinstance(address, psycopg.Connection) else None
         self._address = "" if isinstance(address, psycopg.Connection) else address
         self._own: psycopg.Connection[Any] | None = None
+        self._first = first
+        """A statement that each connection begins with, also one that is made again."""
         self._depth = 0
 
     @property
@@ -101,15 +105,19 @@ class Session:
             if self._depth:
                 # What follows would be committed by itself, without what the transaction has done.
                 raise Lost("the connection to the database was lost in a transaction; try again.")
-            try:
-                self._own = psycopg.connect(
-                    self._address, autocommit=True, application_name="equipoise"
-                )
-                # If nobody closes it, this happens when the session is collected.
-                weakref.finalize(self, self._own.close)
-            except psycopg.Error as error:
-                raise self.unopened(error) from None
+            self._own = self._connected()
         return self._own
+
+    def _connected(self) -> psycopg.Connection[Any]:
+        try:
+            made = psycopg.connect(self._address, autocommit=True, application_name="equipoise")
+            # If nobody closes it, this happens when the session is collected.
+            weakref.finalize(self, made.close)
+            if self._first:
+                made.execute(self._first.encode())
+        except psycopg.Error as error:
+            raise self.unopened(error) from None
+        return made
 
     @property
     def encoding(self) -> str:
@@ -129,8 +137,10 @@ class Session:
     # ------------------------------------------------------------- transactions
 
     @contextlib.contextmanager
-    def transaction(self, *, mode: str = "READ ONLY", locked: str = "") -> Iterator[None]:
-        """Work in one transaction that sees one state of the database.
+    def transaction(
+        self, *, mode: str = "READ ONLY", locked: str = "", isolation: str = "REPEATABLE READ"
+    ) -> Iterator[None]:
+        """Work in one transaction that sees one state of the database, unless told otherwise.
 
         Without a ``mode`` it may write, unless the server, the role or the address says otherwise.
         A transaction that the user has begun is used as it is, and keeps its settings. A table that
@@ -148,7 +158,7 @@ class Session:
             try:
                 with connection.transaction():
                     if idle:
-                        self.execute(f"SET TRANSACTION ISOLATION LEVEL REPEATABLE READ {mode}")
+                        self.execute(f"SET TRANSACTION ISOLATION LEVEL {isolation} {mode}")
                     with contextlib.nullcontext() if idle else self._set_back():
                         if locked:  # before the first query, whose state the transaction keeps
                             self.lock_table(locked)

@@ -22,7 +22,7 @@ class RecordConnection:
     ``schema`` in the address names the schema; by default it is the first of the user's.
     """
 
-    def __init__(self, address: str, *, write: bool) -> None:
+    def __init__(self, address: str) -> None:
         server, ours = addresses.split(address)
         for name in ("table", "id"):
             if name in ours:
@@ -31,30 +31,19 @@ class RecordConnection:
                     f"{addresses.public(address)}, or write schema=."
                 )
         self.name = addresses.public(address)
-        self._session = Session(server, silent)
-        self._write = write
-        connection = self._session.connection
-        if ours.get("schema"):
-            path = sql.Identifier(ours["schema"]).as_string()
-            with self._explained():
-                if not connection.execute(
-                    "SELECT 1 FROM pg_namespace WHERE nspname = %s", [ours["schema"]]
-                ).fetchall():
-                    raise InputError(
-                        f"there is no schema {ours['schema']!r} in {self.name}; create it first."
-                    )
-                connection.execute(f"SET search_path TO {path}".encode())
+        schema = ours.get("schema")
+        # A connection that was lost is made again, and must not find the tables of another schema.
+        path = f"SET search_path TO {sql.Identifier(schema).as_string()}" if schema else ""
+        self._session = Session(server, silent, first=path)
+        if schema and not self.run("SELECT 1 FROM pg_namespace WHERE nspname = ?", [schema]):
+            self.close()
+            raise InputError(f"there is no schema {schema!r} in {self.name}; create it first.")
 
     @contextlib.contextmanager
     def transaction(self, *, write: bool) -> Iterator[None]:
         """Work in one transaction; one that only reads sees one state of the database."""
-        mode = (
-            "ISOLATION LEVEL READ COMMITTED"
-            if write
-            else "ISOLATION LEVEL REPEATABLE READ READ ONLY"
-        )
-        with self._explained(), self._session.connection.transaction():
-            self._session.connection.execute(f"SET TRANSACTION {mode}".encode())
+        mode, isolation = ("", "READ COMMITTED") if write else ("READ ONLY", "REPEATABLE READ")
+        with self._session.transaction(mode=mode, isolation=isolation):
             yield
 
     def lock(self, name: str) -> None:

@@ -15,6 +15,10 @@ class StoreDatabase(Protocol):
     def name(self) -> str:
         """How it is shown: its path or its address, without a password."""
 
+    @property
+    def is_replaced(self) -> bool:
+        """Whether there is no longer what was opened, or something else in its place."""
+
     def reading(self) -> AbstractContextManager[None]:
         """See one state of the store until the block ends."""
 
@@ -36,15 +40,20 @@ def is_postgres(address: str) -> bool:
     return address.partition(":")[0].lower() in ("postgresql", "postgres") and ":" in address
 
 
-def open_database(address: str, *, create: bool, write: bool) -> StoreDatabase:
-    """Open a database that holds a store, and bring the store to the present version."""
+def open_database(
+    address: str, *, create: bool, write: bool, read_only: bool = False
+) -> StoreDatabase:
+    """Open a database that holds a store, and bring the store to the present version.
+
+    With ``read_only`` a store of an older version is refused, and nothing is changed.
+    """
     if is_postgres(address):
         from equipoise.monitoring.store.postgres import PostgresDatabase
 
-        return PostgresDatabase(address, create=create, write=write)
+        return PostgresDatabase(address, create=create, read_only=read_only)
     from equipoise.monitoring.store.sqlite import SqliteDatabase
 
-    return SqliteDatabase(address, create=create, write=write)
+    return SqliteDatabase(address, create=create, write=write, read_only=read_only)
 
 
 @contextlib.contextmanager

@@ -41,6 +41,15 @@ def mode_of(path: str | os.PathLike[str]) -> int | None:
         return 0
 
 
+def identity_of(path: str | os.PathLike[str]) -> tuple[int, int] | None:
+    """What tells a file from another of the same name; None if there is none."""
+    try:
+        found = Path(path).stat()
+    except (OSError, ValueError):
+        return None
+    return found.st_dev, found.st_ino
+
+
 def log_of(path: Path) -> Path:
     """The file that holds what was written last, and is not yet in the file of a store."""
     real = path.resolve()

@@ -15,18 +15,20 @@ _STREAMS = "equipoise_stream"
 class PostgresDatabase:
     """A schema of PostgreSQL that holds a store."""
 
-    def __init__(self, address: str, *, create: bool, write: bool) -> None:
+    is_replaced = False
+
+    def __init__(self, address: str, *, create: bool, read_only: bool = False) -> None:
         from equipoise.engines.postgres.records import RecordConnection
 
-        self._records = RecordConnection(address, write=write or create)
+        self._records = RecordConnection(address)
         self.name = self._records.name
         try:
-            self._prepare(create=create, write=write)
+            self._prepare(create=create, read_only=read_only)
         except BaseException:
             self.close()
             raise
 
-    def _prepare(self, *, create: bool, write: bool) -> None:
+    def _prepare(self, *, create: bool, read_only: bool) -> None:
         with self.reading():
             version = self._version()
         if version is None and not create:
@@ -41,7 +43,8 @@ class PostgresDatabase:
             )
         if version == schema.present():
             return
-        del write  # a reader migrates, too
+        if read_only:
+            raise InputError(schema.too_old(f"the store in {self.name}"))
         with self._records.transaction(write=True):
             self._records.lock("equipoise store")
             found = self._version()

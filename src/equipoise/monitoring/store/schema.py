@@ -91,3 +91,11 @@ def statements(kind: str, version: int) -> list[str]:
 def present() -> int:
     """The version of stores that this program writes."""
     return len(MIGRATIONS)
+
+
+def too_old(store: str) -> str:
+    """Say that a store must be brought to the present version before it can only be read."""
+    return (
+        f"{store} was written by an older version of Equipoise; list it once with equipoise monitor list, as a "
+        "user who may write to it, to update it. Nothing was changed."
+    )

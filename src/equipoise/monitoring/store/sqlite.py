@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from equipoise.errors import InputError, SourceNotFound
 from equipoise.monitoring.store import schema
-from equipoise.monitoring.store.files import mode_of
+from equipoise.monitoring.store.files import identity_of, mode_of
 
 WAIT = 30.0
 """Number of seconds to wait for another program that writes."""
@@ -26,12 +26,21 @@ _WRITE = "BEGIN IMMEDIATE"
 class SqliteDatabase:
     """A file of SQLite that holds a store."""
 
-    def __init__(self, path: str | os.PathLike[str], *, create: bool, write: bool) -> None:
-        self.path = Path(path)
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        create: bool,
+        write: bool,
+        read_only: bool = False,
+    ) -> None:
+        self.path = Path(path).absolute()  # the folder that it is relative to may change
         self.name = os.fspath(path)
-        self._write = write
+        self._write, self._read_only = write, read_only
         self._require_file(create=create)
+        before = identity_of(self.path)
         self._connection = self._connected(write=write)
+        self._identity = before or identity_of(self.path)
         try:
             with self._explained():
                 self._prepare(create=create)
@@ -51,11 +60,13 @@ class SqliteDatabase:
             raise SourceNotFound(
                 f"there is no store {self.name}; equipoise monitor add makes one with the first batch."
             )
-        if not self.path.absolute().parent.is_dir():
-            raise InputError(f"the folder {self.path.parent} does not exist; create it first.")
+        if not self.path.parent.is_dir():
+            raise InputError(
+                f"the folder {Path(self.name).parent} does not exist; create it first."
+            )
 
     def _connected(self, *, write: bool) -> sqlite3.Connection:
-        where = f"file:{quote(os.fspath(self.path.absolute()))}"
+        where = f"file:{quote(os.fspath(self.path))}"
         with self._explained():
             if write:
                 return self._connect(f"{where}?mode=rwc")
@@ -83,15 +94,7 @@ class SqliteDatabase:
         with self.reading():  # another program may be making the store
             mark, version = self._marks()
             tables = self.run("SELECT count(*) FROM sqlite_master")[0][0]
-        if mark != schema.APPLICATION:
-            if tables or mark:
-                raise InputError(
-                    f"{self.name} is a SQLite database, but no store of equipoise monitor; name another file."
-                )
-            if not create:
-                raise InputError(
-                    f"{self.name} is empty; equipoise monitor add makes a store of it with the first batch."
-                )
+        self._require_store(mark, version, tables=tables > 0, create=create)
         if version > schema.present():
             raise InputError(
                 f"{self.name} was written by a newer version of Equipoise (its format is {version}, this "
@@ -102,10 +105,25 @@ class SqliteDatabase:
             self._connection.execute("PRAGMA synchronous = FULL")
         if version == schema.present():
             return
+        if self._read_only:
+            raise InputError(schema.too_old(self.name))
         if not self._write:
             self.close()
             self._connection = self._connected(write=True)
         self._migrate()
+
+    def _require_store(self, mark: int, version: int, *, tables: bool, create: bool) -> None:
+        if mark == schema.APPLICATION and version > 0:
+            return
+        # Tables, mark and version are written at once: with some of them only, others made it.
+        if tables or mark not in (0, schema.APPLICATION):
+            raise InputError(
+                f"{self.name} is a SQLite database, but no store of equipoise monitor; name another file."
+            )
+        if not create:
+            raise InputError(
+                f"{self.name} is empty; equipoise monitor add makes a store of it with the first batch."
+            )
 
     def _marks(self) -> tuple[int, int]:
         (mark,), (version,) = (
@@ -121,6 +139,17 @@ class SqliteDatabase:
                 self.run(statement)
             self.run(f"PRAGMA application_id = {schema.APPLICATION}")
             self.run(f"PRAGMA user_version = {schema.present()}")
+
+    @property
+    def is_replaced(self) -> bool:
+        """Whether the file was removed, or another one is in its place."""
+        return identity_of(self.path) != self._identity
+
+    def _require_same(self) -> None:
+        if self.is_replaced:
+            raise InputError(
+                f"{self.name} was removed or replaced while it was open; nothing was changed. Try again."
+            )
 
     def close(self) -> None:
         """Close the connection."""
@@ -147,6 +176,8 @@ class SqliteDatabase:
             try:
                 self.run(begin)  # Ctrl-C may come just after it
                 yield
+                if begin == _WRITE:
+                    self._require_same()
                 at_end = True
                 self.run("COMMIT")
             except BaseException as error:
@@ -191,16 +222,40 @@ class SqliteDatabase:
                 "changed, and all batches before are kept. Free some disk space and try again."
             )
         if "readonly" in said or "read-only" in said:
-            return InputError(f"{self.name} cannot be written to ({said}); nothing was changed.")
+            return InputError(
+                f"{self.name} cannot be written to ({said}); nothing was changed.{self._in_the_way()}"
+            )
         if "unable to open" in said:
             return InputError(
-                f"{self.name} cannot be opened; check the rights to it and its folder."
+                f"{self.name} cannot be opened; check the rights to it and its folder.{self._in_the_way()}"
             )
         if "not a database" in said:
             return InputError(f"{self.name} is no store of equipoise monitor; name another file.")
         return InputError(
             f"{self.name} is damaged or cannot be used ({said}); restore it from a copy."
         )
+
+    def _in_the_way(self) -> str:
+        """Name the files of another user beside the store that this one may not write to."""
+        shut = [
+            file
+            for file in (Path(f"{self.path.resolve()}{ending}") for ending in ("-wal", "-shm"))
+            if identity_of(file) is not None and not os.access(file, os.W_OK)
+        ]
+        if not shut or not os.access(self.path, os.W_OK):
+            return ""
+        told = " and ".join(f"{file.name} of {_owner(file)}" for file in shut)
+        return (
+            f" The store may be written to, but not {told}, which whoever opened it first has left beside it. "
+            "Give this user the right to write to them; do not delete them, since they may hold batches."
+        )
+
+
+def _owner(file: Path) -> str:
+    try:
+        return f"the user {file.owner()}"
+    except (OSError, KeyError, NotImplementedError):
+        return "another user"
 
 
 def _patiently(

@@ -45,9 +45,12 @@ class Store:
         *,
         create: bool = False,
         write: bool = False,
+        read_only: bool = False,
         clock: Callable[[], datetime.datetime] = lambda: datetime.datetime.now(datetime.UTC),
     ) -> None:
-        self.database: StoreDatabase = open_database(address, create=create, write=write)
+        self.database: StoreDatabase = open_database(
+            address, create=create, write=write, read_only=read_only
+        )
         self._clock = clock
         self.writes = write
         """Whether it was opened to be written."""
