@@ -46,3 +46,14 @@ def quiet(days, seed=1, rate=0.3):
 def biased(days, seed=1, women=0.1, men=0.4):
     rng = np.random.default_rng(seed)
     return [drawn(rng, women, men) for _ in range(days)]
+
+
+def people(*times, hired="yes"):
+    """Rows of women and men in turn, with their times."""
+    sex = ["w", "m"] * len(times)
+    return {"sex": sex[: len(times)], "hired": [hired] * len(times), "t": list(times)}
+
+
+def current(monitor, name="hires"):
+    """The batches that count."""
+    return [b for b in monitor.batches(name).batches if b.state == "current"]

@@ -11,7 +11,7 @@ from equipoise.errors import InputError
 from equipoise.monitoring.moments import to_number
 from equipoise.monitoring.store import cells as store_cells
 from equipoise.monitoring.store.store import Store
-from streams import START, day, fill, quiet
+from streams import START, current, day, fill, people, quiet
 
 HOW = {"sensitive_features": "sex", "label": "hired"}
 
@@ -20,15 +20,6 @@ HOW = {"sensitive_features": "sex", "label": "hired"}
 def monitor(address):
     with eq.Monitor(address) as opened:
         yield opened
-
-
-def people(*times, hired="yes"):
-    sex = ["w", "m"] * len(times)
-    return {"sex": sex[: len(times)], "hired": [hired] * len(times), "t": list(times)}
-
-
-def current(monitor, name="hires"):
-    return [b for b in monitor.batches(name).batches if b.state == "current"]
 
 
 # ----------------------------------------------------------------------- what is replaced

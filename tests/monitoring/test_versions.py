@@ -10,7 +10,7 @@ import pytest
 
 import equipoise as eq
 from equipoise.errors import EquipoiseError, InputError
-from streams import START, counts, day, fill
+from streams import START, counts, current, day, fill, people
 
 HOW = {"sensitive_features": "sex", "label": "hired"}
 DAY = datetime.timedelta(days=1)
@@ -20,15 +20,6 @@ DAY = datetime.timedelta(days=1)
 def monitor(address):
     with eq.Monitor(address) as opened:
         yield opened
-
-
-def people(*times, hired="yes"):
-    sex = ["w", "m"] * len(times)
-    return {"sex": sex[: len(times)], "hired": [hired] * len(times), "t": list(times)}
-
-
-def current(monitor, name="hires"):
-    return [b for b in monitor.batches(name).batches if b.state == "current"]
 
 
 # ------------------------------------------------------------------------- corrections
