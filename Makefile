@@ -34,7 +34,7 @@ most: $(VENV)/.installed $(PIPELINES_VENV)/.installed ## Run the tests that need
 spark: $(VENV)/.installed ## Run the tests that need Spark, one after the other on one cluster
 	$(BIN)/pytest -q -m spark --durations=10 $(or $(ARGS),tests docs) || test $$? = 5  # 5: ARGS chose none of them
 
-pipelines: $(VENV)/.installed $(PIPELINES_VENV)/.installed ## Run the examples of docs/pipelines, with dbt, Dagster and pre-commit
+pipelines: $(VENV)/.installed $(PIPELINES_VENV)/.installed ## Run the examples of docs/pipelines, with dbt, Dagster, Airflow and pre-commit
 	$(BIN)/pytest -q $(ARGS) tests/pipelines
 
 # `make --jobs 2 test check` checks while Spark's tests run, since these alone leave cores idle, and does
