@@ -254,6 +254,7 @@ def test_demo_runs_the_whole_loop(tmp_path, monkeypatch, capsys):
     assert "All 8 checks hold." in text
     assert f"All {planned.additions} added rows were fetched again" in text
     assert "On 2026-11-11, the next:" in text
+    assert [file.name for file in folder.glob("bias.*")] == ["bias.sqlite"]  # and no log
     check = eq.Monitor(folder / "bias.sqlite").check(
         "people", max_abs_ub=0.25, max_order=1, min_count=100
     )

@@ -7,6 +7,8 @@ import os
 import shutil
 import signal
 import sqlite3
+import subprocess
+import sys
 import threading
 from urllib.parse import quote
 
@@ -14,6 +16,7 @@ import psycopg
 import pytest
 
 import equipoise as eq
+from equipoise.cli.app import run
 from equipoise.errors import EquipoiseError, InputError, SourceNotFound
 from equipoise.monitoring.store import schema
 from forked import parent as forked_parent
@@ -187,6 +190,48 @@ def path(tmp_path):
 def remove(path):
     for name in ("", "-wal", "-shm"):
         path.with_name(path.name + name).unlink(missing_ok=True)
+
+
+FORGOTTEN = """\
+import sys
+import equipoise as eq
+from streams import day
+
+def add(number):
+    monitor = eq.Monitor(sys.argv[1])
+    monitor.add(day(number), name="hires", at=f"2026-02-0{number}")
+    return monitor
+
+add(1)
+import os
+print(*sorted(os.listdir()))
+monitor = add(2)
+"""
+
+
+def test_a_program_that_closes_no_monitor_leaves_one_file(tmp_path):
+    surroundings = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(
+        [sys.executable, "-c", FORGOTTEN, "bias.sqlite"],
+        check=True,
+        cwd=tmp_path,
+        env=surroundings,
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout == "bias.sqlite\n"
+    assert done.stderr == ""
+    assert [file.name for file in tmp_path.iterdir()] == ["bias.sqlite"]
+    with eq.Monitor(tmp_path / "bias.sqlite") as monitor:
+        assert monitor.counts("hires") == day(1) + day(2)
+
+
+@pytest.mark.parametrize("command", ["check", "show", "metrics", "list", "plan", "acknowledge"])
+def test_a_command_leaves_one_file(path, command, capsys):
+    store = ["--store", str(path), "--name", "hires"]
+    limits = ["--max-abs-ub", "0.9"] if command in ("check", "show", "metrics") else []
+    assert run(["monitor", command, *store, *limits]) == 0
+    assert [file.name for file in path.parent.iterdir()] == ["bias.sqlite"]
 
 
 def test_a_file_that_was_replaced_is_opened_again(path, tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import datetime
 import functools
@@ -28,7 +29,7 @@ _FOREIGN = re.compile(
 """How databases are named elsewhere, often with a password."""
 _OWNERS: weakref.WeakSet[StoreOwner] = weakref.WeakSet()
 _PATIENCE = 5.0
-"""Number of seconds that a fork waits for other threads that use a store."""
+"""Number of seconds that a fork, or the end of the program, waits for other threads that use a store."""
 _forking = threading.Lock()
 _held: list[threading.RLock] = []
 _inherited: list[Store] = []
@@ -128,6 +129,11 @@ class StoreOwner:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def __del__(self) -> None:
+        # A connection of SQLite is part of a cycle, and does not close itself when nothing refers to it.
+        if getattr(self, "_open", None) is not None:
+            self.close()
+
 
 def alone(method: _Method) -> _Method:
     """Let threads that share a store wait for each other."""
@@ -140,14 +146,21 @@ def alone(method: _Method) -> _Method:
     return cast("_Method", locked)
 
 
-def _close_before_fork() -> None:
-    """Close all stores; SQLite would take the locks of this process for those of its children."""
-    _forking.acquire()
+def _close_all() -> list[threading.RLock]:
+    """Close all stores that are not in use; return their locks, which are held."""
+    held = []
     for owner in list(_OWNERS):
         lock = owner._lock  # noqa: SLF001  of a class of this module
         if lock.acquire(timeout=_PATIENCE):
-            _held.append(lock)
+            held.append(lock)
             owner.close()
+    return held
+
+
+def _close_before_fork() -> None:
+    """Close all stores; SQLite would take the locks of this process for those of its children."""
+    _forking.acquire()
+    _held.extend(_close_all())
 
 
 def _go_on_after_fork() -> None:
@@ -166,6 +179,8 @@ def _begin_after_fork() -> None:
         owner._begin()  # noqa: SLF001
 
 
+# What a program leaves open would stay in the log of SQLite, beside the file of the store.
+atexit.register(_close_all)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
         before=_close_before_fork,

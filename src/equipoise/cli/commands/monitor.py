@@ -398,9 +398,10 @@ def merge(config: dict[str, Any], /, store: str, name: str, quiet: bool, **given
 
 
 def _open(place: str) -> Monitor:
+    """A monitor of a store, which is closed at the end of the command."""
     from equipoise.api.monitors import Monitor
 
-    return Monitor(place)
+    return click.get_current_context().with_resource(Monitor(place))
 
 
 def _with_rules(given: dict[str, Any], config: dict[str, Any]) -> dict[str, Any]:

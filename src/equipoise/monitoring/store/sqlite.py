@@ -66,11 +66,20 @@ class SqliteDatabase:
             )
 
     def _connected(self, *, write: bool) -> sqlite3.Connection:
-        where = f"file:{quote(os.fspath(self.path))}"
         with self._explained():
             if write:
-                return self._connect(f"{where}?mode=rwc")
-            connection = self._connect(f"{where}?mode=ro")
+                return self._connect("rwc")
+            if not self._read_only and os.access(self.path, os.W_OK):
+                # Unlike a reader, the last one who may write removes the files that SQLite keeps beside the store.
+                connection = self._connect("rw")
+                try:
+                    _patiently(connection, "PRAGMA query_only = ON")
+                    _patiently(connection, "PRAGMA schema_version")
+                except sqlite3.DatabaseError:
+                    connection.close()
+                else:
+                    return connection
+            connection = self._connect("ro")
             try:
                 _patiently(connection, "PRAGMA schema_version")
             except sqlite3.DatabaseError as error:
@@ -81,12 +90,16 @@ class SqliteDatabase:
                 if not refused or (log.exists() and log.stat().st_size):
                     raise
                 # Nobody writes, and the folder has no place for the files that a reader keeps there.
-                return self._connect(f"{where}?mode=ro&immutable=1")
+                return self._connect("ro&immutable=1")
         return connection
 
-    def _connect(self, uri: str) -> sqlite3.Connection:
+    def _connect(self, mode: str) -> sqlite3.Connection:
         return sqlite3.connect(
-            uri, uri=True, timeout=_BREATH, isolation_level=None, check_same_thread=False
+            f"file:{quote(os.fspath(self.path))}?mode={mode}",
+            uri=True,
+            timeout=_BREATH,
+            isolation_level=None,
+            check_same_thread=False,
         )
 
     def _prepare(self, *, create: bool) -> None:
