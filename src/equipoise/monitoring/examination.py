@@ -289,7 +289,10 @@ def _values(tested: Examination, tally: Tally) -> NDArray[np.float64]:
     if len(ratios):
         chosen = comparisons.of(ratios.tolist())
         # Of several groups that one is compared with, that of the farthest.
-        sign = np.where(chosen.of_rules(lambda rule: rule.bounds[0]) > -math.inf, 1.0, -1.0)
+        from_below = chosen.of_rules(
+            lambda rule: rule.reference == "best" or rule.bounds[0] > -math.inf
+        )
+        sign = np.where(from_below, 1.0, -1.0)
         least = np.full(len(ratios), math.inf)
         above, below = ratio_sums(chosen, tested.start)
         if tested.before is not None:
