@@ -175,6 +175,19 @@ def test_the_four_fifths_rule_compares_with_the_best_off_group(monitor):
         monitor.check("hires", four_fifths=True)
 
 
+@pytest.mark.parametrize("limits", [{"max": 1.25}, {"min": 0.2, "max": 1.25}, {"max_abs": 1}])
+def test_no_ratio_to_the_best_off_group_is_above_one(monitor, limits):
+    rng = np.random.default_rng(9)
+    fill(monitor, [three(rng, {"a": 0.6, "b": 0.6, "c": 0.2}) for _ in range(30)])
+    rule = {"measure": "impact_ratio", "reference": "best", "label": "yes", **limits}
+    check = monitor.check("hires", policy={"rules": [rule]})
+    assert check.status == "inside"
+    assert [f.log10_e for f in check.findings] == pytest.approx([0, 0, 0], abs=1e-12)
+    assert finding(check, "race=c").value == pytest.approx(1 / 3, abs=0.05)
+    with pytest.raises(InputError, match="monitored with a limit from below only"):
+        monitor.check("hires", policy={"rules": [{**rule, "max": 0.9}]})
+
+
 def test_a_favourable_label_that_is_given_comes_before_that_of_the_policy(monitor):
     fill(monitor, biased(30))
     policy = {"four_fifths": True, "favourable": "no"}

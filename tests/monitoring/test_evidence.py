@@ -372,6 +372,53 @@ def test_a_confidence_sequence_ends_where_the_evidence_reaches_its_threshold(p1,
     assert found.high[0] == pytest.approx(high, abs=0.02 * (high - low))
 
 
+@pytest.mark.parametrize(
+    ("m", "p1", "r", "p0", "batches"),
+    [
+        (1000, 0.01, 99_000, 0.01, 20),  # of which UB could be −99
+        (50, 0.002, 49_950, 0.002, 20),
+        (300_000, 0.3, 700_000, 0.3, 30),  # whose interval is a thousandth of all values wide
+        (5 * 10**8, 0.5, 5 * 10**8, 0.5, 4),
+        (9990, 0.5, 10, 0.5, 20),
+        (1, 0.9, 9, 0.3, 2),  # whose overall rate may be far from the true one
+    ],
+)
+def test_confidence_sequences_of_rare_groups_and_of_many_rows_end_there_too(m, p1, r, p0, batches):
+    rng = np.random.default_rng(m)
+    counts = [(int(rng.binomial(m, p1)), m, int(rng.binomial(r, p0)), r) for _ in range(batches)]
+    found = confidence_sequence(samples(counts), np.array([batches]), 0.05)
+    share = m / (m + r)
+    x, _, z, _ = (sum(column) for column in zip(*counts, strict=True))
+    estimate = 1 - x * (m + r) / (m * (x + z))
+    low = limit_of(counts, share, estimate, 1 - 1 / share + 1e-9, math.log(20))
+    high = limit_of(counts, share, estimate, 1 - 1e-9, math.log(20))
+    truth = 1 - p1 / (share * p1 + (1 - share) * p0)
+    assert low < truth < high
+    assert found.low[0] == pytest.approx(low, abs=0.02 * (high - low))
+    assert found.high[0] == pytest.approx(high, abs=0.02 * (high - low))
+
+
+@pytest.mark.parametrize("ratios", [[1.0], [1.0, 0.5], [1.0, 2.0]])
+@pytest.mark.parametrize("rows", [100, 20_000])
+def test_a_confidence_sequence_of_a_day_does_not_change_with_what_comes_later(ratios, rows):
+    rng = np.random.default_rng(8)
+    p1 = 0.3 * np.repeat(ratios, 120 // len(ratios))
+    now = drawn(rng, 1, 120, p1, 0.3, rows // 5, rows - rows // 5)
+    found = confidence_sequence(now, np.arange(1, 121))
+    for day in (1, 2, 5, 20, 59, 60, 61, 70, 90, 120):
+        then = Samples(*(part[:, :day] for part in now))
+        low, high = (limit[0] for limit in confidence_sequence(then, np.array([day])))
+        near = (0.02 if len(ratios) == 1 else 0.1) * (high - low)
+        assert found.low[day - 1] == pytest.approx(low, abs=near, nan_ok=True)
+        assert found.high[day - 1] == pytest.approx(high, abs=near, nan_ok=True)
+
+
+def test_without_rows_there_is_no_confidence_sequence():
+    none = samples([(0, 0, 3, 10)])
+    found = confidence_sequence(none, np.array([0, 1]))
+    assert np.isnan(np.array(found)).all()
+
+
 def drawn(rng, streams, batches, p1, p0, m, r):
     shape = (streams, batches)
     m, r, p1, p0 = (np.broadcast_to(part, shape) for part in (m, r, p1, p0))

@@ -339,3 +339,18 @@ def test_a_quiet_page_shows_the_groups_with_the_most_evidence(monitor, tmp_path)
     assert [row[1] for row in near.rows] == [str(f.group) for f in inside[:3]]
     best = max(f.log10_e for f in history.check.findings)
     assert inside[0].log10_e == best
+
+
+@pytest.mark.parametrize("asked", [None, "sex=w, hired=yes"])
+def test_of_two_rules_on_a_group_the_one_with_an_alert_is_drawn(monitor, asked):
+    fill(monitor, biased(40))
+    far = {"measure": "impact_ratio", "reference": "rest", "label": "yes", "min": 0.8}
+    policy = {"rules": [{"max_abs_ub": 0.9}, far]}
+    check = monitor.check("hires", policy=policy)
+    history = monitor.history("hires", policy=policy, group=asked)
+    (alert,) = check.alerts
+    (alarm,) = history.alarms
+    line = history.lines[0]
+    assert (line.group, line.label) == (alert.group, alert.label) == (alarm.group, alarm.label)
+    assert line.log10_e[-1] == pytest.approx(alert.log10_e, abs=1e-9)
+    assert line.alert == tuple(period.start >= alarm.start for period in history.periods)

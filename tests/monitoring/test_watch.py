@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,13 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import equipoise as eq
-from betting import Bookkeeper, bound, ub_bounds
+from betting import Bettor, Bookkeeper, bound, ub_bounds
 from equipoise.errors import InputError
 from equipoise.measures.rules import Rule
 from equipoise.monitoring.comparisons import find_comparisons, named
 from equipoise.monitoring.evidence.families import Joining, entries, means
-from equipoise.monitoring.examination import run_tests
+from equipoise.monitoring.examination import _small, run_tests
 from equipoise.monitoring.series import GroupSeries
+from equipoise.monitoring.tallies import sum_up
 from equipoise.monitoring.watch import track, watch
 from strategies import lattice_of, rows_of
 from streams import START, counts, fill
@@ -484,6 +486,36 @@ def test_a_corrected_batch_is_tested_in_its_place(opened):
     added = fill(corrected, [*batches[:5], batches[19], *batches[6:]])
     corrected.add(batches[5], name="hires", at=START + 5 * DAY, id=added[5].batch.id, replace=True)
     same(right.check("hires"), corrected.check("hires"))
+
+
+# ------------------------------------------------------------------- groups that are too small
+
+
+@pytest.mark.parametrize("limit", [0.0, 0.02])
+def test_a_group_that_is_too_small_could_not_have_raised_an_alert(limit):
+    rng = np.random.default_rng(15)
+    small = 0
+    for _ in range(400):
+        batches = int(rng.integers(5, 15))
+        share, rate = rng.uniform(0.1, 0.7), rng.choice([0.5, 0.97])
+        n = int(rng.integers(5, 30))
+        m = rng.binomial(n - 2, share, batches) + 1
+        r = n - m
+        x, z = rng.binomial(m, rng.choice([rate, 1])), rng.binomial(r, rate)
+        groups = groups_of(np.stack([np.stack([m - x, x], axis=1), np.stack([r - z, z], axis=1)]))
+        rule = Rule(group="race=g00", label="y1", max_abs=limit)
+        found = watch(find_comparisons(groups, [rule], None), 0.05)
+        if not found.comparisons.pairs:
+            continue
+        tally = sum_up(found.comparisons, 0)
+        tested = SimpleNamespace(watch=found, watched=SimpleNamespace(alpha=0.05))
+        if _small(tested, tally)[0]:
+            small += 1
+            naive = Bettor(ub_bounds(limit))
+            for x_, *others in zip(m if tally.ub[0] < 0 else 0 * m, m, z, r, strict=True):
+                naive.see(tuple(int(n) for n in (x_, *others)))
+                assert naive.log_e < math.log(20)
+    assert small > 10
 
 
 # ------------------------------------------------------------------- false alarms

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -154,7 +155,8 @@ def _bounds(rule: Rule) -> tuple[float, float]:
     low, high = rule.bounds
     if rule.measure == "uniform_bias":
         return max(rule.k * (1 - high), 0.0), rule.k * (1 - low)
-    return max(low, 0.0), high
+    # No ratio to the best-off group is above 1, whatever those to other groups are.
+    return max(low, 0.0), math.inf if rule.reference == "best" else high
 
 
 def find_comparisons(
@@ -195,6 +197,11 @@ def _settled(rule: Rule, counts: Counts, favourable: str | None) -> Rule:
         raise InputError(
             f"the rule {rule.words} cannot be tested batch by batch; monitored rules are on "
             "uniform_bias or impact_ratio."
+        )
+    if rule.reference == "best" and rule.bounds[1] < 1:
+        raise InputError(
+            f"the rule {rule.words} cannot be tested batch by batch; a ratio to the best-off group is "
+            "monitored with a limit from below only."
         )
     # Tests of single tables have no part in those of a stream.
     return settle_label(replace(rule, significance=None), counts, favourable)

@@ -31,6 +31,8 @@ _BACK = 40
 """Number of batches before an excursion in which a change may have begun."""
 _GONE = 15.0
 """A group has vanished if chance puts all its rows before now with a probability of e^-15 or less."""
+_SURE = 1e-12
+"""Stands for a rate of 0 in a bet, and 1 without it for a rate of 1."""
 _MANY = 100_000
 """Number of groups and labels of which a check says how there would be fewer."""
 
@@ -289,7 +291,10 @@ def _values(tested: Examination, tally: Tally) -> NDArray[np.float64]:
     if len(ratios):
         chosen = comparisons.of(ratios.tolist())
         # Of several groups that one is compared with, that of the farthest.
-        sign = np.where(chosen.of_rules(lambda rule: rule.bounds[0]) > -math.inf, 1.0, -1.0)
+        from_below = chosen.of_rules(
+            lambda rule: rule.reference == "best" or rule.bounds[0] > -math.inf
+        )
+        sign = np.where(from_below, 1.0, -1.0)
         least = np.full(len(ratios), math.inf)
         above, below = ratio_sums(chosen, tested.start)
         if tested.before is not None:
@@ -315,8 +320,26 @@ def _small(tested: Examination, tally: Tally) -> NDArray[np.bool_]:
         none = -np.log1p(-np.clip(k * (1 - high) * rate, 0, 1 - 1e-12))
         every = -np.log(np.clip(k * (1 - low) * rate, 1e-300, 1))
         most = rows * np.where(fewer, none, every)
+    most = np.maximum(most, _most_beside_others(tested, tally, fewer))
     small = (fewer | more) & (most < -math.log(tested.watch.alpha))
     return np.asarray(small & comparisons.are_on("uniform_bias"))
+
+
+def _most_beside_others(
+    tested: Examination, tally: Tally, fewer: NDArray[np.bool_]
+) -> NDArray[np.float64]:
+    """The most that a bet tells if no row of a group has the label, or every one.
+
+    The others tell something as well, and the more the fewer they are.
+    """
+    group = np.where(fewer, 0.0, tally.rows)
+    others, rest = tally.labelled - tally.cases, tally.everyone - tally.rows
+    extreme = Samples(*(part[:, None] for part in (group, tally.rows, others, rest)))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        own = np.clip(extreme.x / extreme.m, _SURE, 1 - _SURE)
+        their = np.clip(extreme.z / extreme.r, _SURE, 1 - _SURE)
+    bounds = tested.watch.comparisons.against_rest().bounds(extreme)
+    return np.asarray(log_factors(extreme, (own, their), *bounds)[:, 0])
 
 
 def _vanished(groups: GroupSeries) -> NDArray[np.bool_]:

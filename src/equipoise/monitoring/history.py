@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from equipoise.counts import Counts
 from equipoise.errors import InputError
 from equipoise.lattice import Group, format_value, parse_pattern
@@ -332,8 +334,9 @@ def _chosen(
     """The pairs to draw: those that are named, or those with alerts and the most evidence."""
     pairs = tested.watch.comparisons.pairs
     known: dict[tuple[Group, Value], int] = {}
-    for i, pair in enumerate(pairs):
-        known.setdefault(named(tested.groups, pair), i)
+    # Of several rules that limit the same, the one with an alert or the most evidence is drawn.
+    for i in np.lexsort((-tested.watch.log_e, ~tested.watch.alerted)).tolist():
+        known.setdefault(named(tested.groups, pairs[i]), i)
     # Alerts of now come before those of earlier times, and these before groups without any.
     ranked = [(f.group, f.label) for f in checked.findings if f.kind == "outside"]
     latest = sorted(alarms, key=lambda a: (a.end is None, a.end), reverse=True)

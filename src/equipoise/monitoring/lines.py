@@ -45,7 +45,7 @@ class BiasLine:
     log10_e: tuple[float, ...]
     """The evidence when each period was the latest: late batches count where they were tested."""
     alert: tuple[bool | None, ...]
-    """Whether there was an alert then; None where nothing was tested."""
+    """Whether there was an alert then, by any rule; None where nothing was tested."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
@@ -146,13 +146,21 @@ class _Proof:
             return
         numbers = last[there]
         self.log_e[there] = track(stretch.watch, pair)[numbers - first]
-        on = [(numbers >= begin) & (numbers < end) for begin, end in stretch.alerts_of(pair)]
+        alerts = (alert for each in _alike(stretch, pair) for alert in stretch.alerts_of(each))
+        on = [(numbers >= begin) & (numbers < end) for begin, end in alerts]
         self.alert[there] = np.any(on, axis=0) if on else 0
         alone = stretch.watch.comparisons.of([pair]).against_rest()
         times, place = np.unique(numbers - first + 1, return_inverse=True)
         samples = alone.samples(slice(first, stretch.end))
         found = confidence_sequence(samples, times, tested.watched.alpha)
         self.low[there], self.high[there] = found.low[place], found.high[place]
+
+
+def _alike(stretch: Stretch, pair: int) -> list[int]:
+    """The pairs of the same group and label, which several rules may limit."""
+    pairs = stretch.watch.comparisons.pairs
+    wanted = pairs[pair].line, pairs[pair].label
+    return [i for i, each in enumerate(pairs) if (each.line, each.label) == wanted]
 
 
 def _last_tested(

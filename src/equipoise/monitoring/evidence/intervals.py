@@ -12,18 +12,20 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from equipoise.monitoring.evidence.factors import bets, nearest, ratio_bounds
+from equipoise.monitoring.evidence.factors import bets, nearest
 from equipoise.monitoring.evidence.samples import Floats, Samples, sums_before
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_POINTS = 61
-"""Number of values of UB that are tried; between them the evidence is interpolated."""
-_BEND = 4.0
-"""How much denser they are near the estimate than at the ends."""
-_MOST = 1 - 1e-9
-"""Largest value of UB that is tried."""
+_AROUND = np.array([0.0, 1.5, 3.0, 4.5, 6.5])
+"""Distances from an estimate at which ratios are tried, in standard errors of its logarithm."""
+_EARLIER = 0.7 ** np.arange(12)
+"""Of which parts of what all batches tell there are estimates; UB may not be constant."""
+_FARTHEST = 20
+"""Number of ratios that are tried on either side beyond these."""
+_MOST = np.log(1e9)
+"""Largest logarithm of a ratio that is tried."""
 _ENTRIES = 100_000
 """Maximum number of entries of an array; smaller ones stay in the caches of a processor."""
 _NOTHING, _EVERYTHING = np.zeros((1, 1)), np.full((1, 1), np.inf)
@@ -31,7 +33,10 @@ _NOTHING, _EVERYTHING = np.zeros((1, 1)), np.full((1, 1), np.inf)
 
 
 class Sequence(NamedTuple):
-    """Limits of UB after some batches; nan where every value is refuted, as UB was not constant."""
+    """Limits of UB after some batches.
+
+    They are nan where every value is refuted, as UB was not constant, and where there are no rows.
+    """
 
     low: Floats
     high: Floats
@@ -44,56 +49,63 @@ def confidence_sequence(
 
     ``samples`` has one line, and ``times`` rising numbers of batches, counted from 1.
     """
-    grid = _values(samples)
-    log_e = _evidence(samples, _ratios(samples, grid), times)
+    found = np.full((2, len(times)), np.nan)
+    sums = _sums(samples, times)
+    grid = _log_ratios(sums)
+    log_e = _evidence(samples, np.exp(grid), times)
     threshold = -np.log(alpha)
-    low, high = np.full(len(times), np.nan), np.full(len(times), np.nan)
     for place, column in enumerate(log_e.T):
         kept = np.flatnonzero(column < threshold)
-        if len(kept):
-            low[place] = _crossing(grid, column, kept[0], kept[0] - 1, threshold)
-            high[place] = _crossing(grid, column, kept[-1], kept[-1] + 1, threshold)
-    return Sequence(*(_at_share(limit, samples, times) for limit in (low, high)))
+        if len(kept) and sums.rows.m[place] > 0:
+            found[0, place] = _crossing(grid, column, kept[-1], kept[-1] + 1, threshold)
+            found[1, place] = _crossing(grid, column, kept[0], kept[0] - 1, threshold)
+    # The share is that of all batches until then, which later ones do not change.
+    k, share = np.exp(found), sums.rows.share
+    return Sequence(*(1 - k / (1 - share + share * k)))
 
 
-def _at_share(limit: Floats, samples: Samples, times: NDArray[np.int64]) -> Floats:
-    """Limits of UB for the group's share of all batches until then, which later ones do not change."""
-    k = _ratios(samples, limit)
-    used = samples.used[0]
-    sums = (np.cumsum(np.where(used, part[0], 0.0)) for part in (samples.m, samples.r))
-    m, r = (np.concatenate([np.zeros(1), each])[times] for each in sums)
-    share = m / np.maximum(m + r, 1.0)
-    return np.asarray(1 - k / (1 - share + share * k))
+class _Sums(NamedTuple):
+    """Sums over the batches with rows of both samples, after some of them."""
+
+    rows: Samples
+    log_ratio: Floats
+    """Logarithm of the ratio of rates that they have in common (Mantel–Haenszel)."""
+
+
+def _sums(samples: Samples, times: NDArray[np.int64]) -> _Sums:
+    x, m, z, r = (np.where(samples.used, part, 0.0) for part in samples)
+    n = np.maximum(m + r, 1.0)
+    parts = np.concatenate([x, m, z, r, x * r / n, z * m / n])
+    sums = np.concatenate([np.zeros((6, 1)), np.cumsum(parts, axis=1)], axis=1)[:, times]
+    rows, (above, below) = Samples(*sums[:4]), sums[4:]
+    # Half a row with the label on either side keeps the logarithm finite.
+    share = np.clip(rows.share, 1e-9, 1 - 1e-9)
+    return _Sums(rows, np.log((above + 0.5 * (1 - share)) / (below + 0.5 * share)))
+
+
+def _log_ratios(sums: _Sums) -> Floats:
+    """Logarithms of the ratios that are tried, dense around estimates of few and of many rows."""
+    x, m, z, r = sums.rows
+    variance = 1 / (x + 0.5) - 1 / (m + 1) + 1 / (z + 0.5) - 1 / (r + 1)
+    known = np.maximum.accumulate(1 / variance)
+    chosen = np.unique(np.searchsorted(known, known[-1:] * _EARLIER))
+    error = np.sqrt(np.maximum(variance[chosen], 1e-30))
+    steps = np.concatenate([-_AROUND[:0:-1], _AROUND])
+    centre = np.clip(sums.log_ratio[chosen], -_MOST + 1, _MOST - 1)
+    near = centre[:, None] + steps * error[:, None]
+    far = np.geomspace(min(_AROUND[-1] * error.max(), 1.0), 2 * _MOST, _FARTHEST)
+    ends = [centre[:1] - far, centre[:1] + far, [-_MOST, _MOST]]
+    return np.unique(np.clip(np.concatenate([near.ravel(), *ends]), -_MOST, _MOST))
 
 
 def _crossing(grid: Floats, column: Floats, inside: int, outside: int, threshold: float) -> float:
     """Where the evidence reaches the threshold between two values."""
     if not 0 <= outside < len(grid) or not np.isfinite(column[outside]):
         return float(grid[inside])
-    step = (threshold - column[inside]) / (column[outside] - column[inside])
-    return float(grid[inside] + step * (grid[outside] - grid[inside]))
-
-
-def _values(samples: Samples) -> Floats:
-    """Values of UB, dense around the estimate; the least is that of a group with all the label."""
-    x, m, z, r = (part[0][samples.used[0]].sum() for part in samples)
-    n, label = max(m + r, 1.0), max(x + z, 1e-9)
-    share = m / n
-    # UB = 1 means no rows with the label at all, which one row refutes for good.
-    estimate = min(1 - (x / max(m, 1e-9)) / (label / n), _MOST)
-    least = min(1 - 1 / max(label / n, share, 1e-3), estimate - 0.5)
-    steps = np.sinh(_BEND * np.linspace(0, 1, _POINTS // 2 + 1)) / np.sinh(_BEND)
-    below = estimate - (estimate - least) * steps[::-1]
-    above = estimate + (_MOST - estimate) * steps[1:]
-    return np.concatenate([below, above])
-
-
-def _ratios(samples: Samples, grid: Floats) -> Floats:
-    """The ratio of rates that each value of UB means for a group of the share of this one."""
-    m, r = (part[0][samples.used[0]].sum() for part in (samples.m, samples.r))
-    share = np.full(len(grid), m / max(m + r, 1.0))
-    _, k = ratio_bounds(share, 1 - grid, 1 - grid)
-    return np.where(np.isfinite(k), k, 1e9)
+    # Evidence is nearly a parabola, so that its root is nearly straight.
+    least = column.min()
+    near, far, at = np.sqrt([column[inside] - least, column[outside] - least, threshold - least])
+    return float(grid[inside] + (at - near) / (far - near) * (grid[outside] - grid[inside]))
 
 
 def _evidence(samples: Samples, ratios: Floats, times: NDArray[np.int64]) -> Floats:
