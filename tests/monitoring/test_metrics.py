@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 
 import equipoise as eq
@@ -64,6 +65,24 @@ def test_a_stream_that_cannot_be_checked_does_not_take_the_others_away(tmp_path)
     assert failed == {"calm": 0, "hires": 1}
     assert [s.labels["stream"] for s in found["equipoise_status"].samples] == ["calm"]
     assert "no attribute 'race'" in str(told["hires"])
+
+
+def test_a_missing_label_and_its_name_as_a_text_are_two_series(tmp_path):
+    rows = {"sex": ["m", "m", "w", "w"] * 9, "hired": [None, "<missing>", "yes", None] * 9}
+    with eq.Monitor(tmp_path / "bias.sqlite") as monitor:
+        monitor.add(
+            pa.table(rows),
+            name="hires",
+            sensitive_features=["sex"],
+            label="hired",
+            missing_label="group",
+        )
+        labels = [
+            s.labels["label"]
+            for s in families(monitor.metrics())["equipoise_alert"].samples
+            if s.labels["group"] == "sex=m"
+        ]
+    assert sorted(labels) == ["'<missing>'", "<missing>", "yes"]
 
 
 def test_an_empty_store_has_no_samples(tmp_path):

@@ -165,6 +165,25 @@ def test_an_answer_that_is_not_http_is_told_without_its_text():
     assert "SECRET" not in str(error.value)
 
 
+def test_an_answer_whose_body_never_comes_is_accepted_once(monkeypatch):
+    monkeypatch.setattr(webhook, "_SECONDS", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer():
+            client, _ = server.accept()
+            with client:
+                client.recv(65_536)
+                client.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n")
+                client.recv(1)  # until the sender ends the connection
+
+        thread = threading.Thread(target=answer, daemon=True)
+        thread.start()
+        address = f"http://127.0.0.1:{server.getsockname()[1]}"
+        sent = webhook.send({}, address, KEY, wait=pytest.fail)
+        thread.join()
+    assert (sent.status, sent.tries) == (200, 1)
+
+
 def test_redirects_on_the_same_host_are_followed_with_the_body():
     with receiver((308, {"Location": "/new"}), (200, {})) as (address, got):
         webhook.send({"a": 1}, f"{address}/old", KEY)
@@ -222,3 +241,15 @@ def test_a_check_sends_what_it_found(tmp_path, capsys):
         assert run([*check, "--name", "hires", "--webhook", address]) == 1
     assert [json.loads(body)["status"] for *_, body in got] == ["inside", "outside"]
     assert f"sent to {address} (200)" in capsys.readouterr().err
+
+
+def test_a_short_key_is_refused_before_the_first_alert(tmp_path, capsys):
+    store, key = tmp_path / "bias.sqlite", tmp_path / "key"
+    key.write_bytes(b"short\n")
+    with eq.Monitor(store) as monitor:
+        fill(monitor, quiet(3))
+    hook = ["--webhook", "http://127.0.0.1:9", "--webhook-key-file", str(key)]
+    assert run(["monitor", "check", "--store", str(store), "--name", "hires", *hook]) == 2
+    told = capsys.readouterr()
+    assert "at least 16 bytes, not 5" in told.err
+    assert told.out == ""

@@ -6,8 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from equipoise.lattice import format_value
 from equipoise.measures.policy import EXIT_CODES
-from equipoise.values import MISSING, Value
+from equipoise.values import Value
 
 if TYPE_CHECKING:
     from equipoise.monitoring.check import StreamCheck, StreamFinding
@@ -74,7 +75,8 @@ def _stream(samples: dict[str, list[str]], check: StreamCheck) -> None:
 def _finding(
     samples: dict[str, list[str]], check: StreamCheck, finding: StreamFinding, *, alerted: bool
 ) -> None:
-    label = "<missing>" if finding.label is MISSING else str(finding.label)
+    # As in a pattern, so that the text <missing> is not taken for a label that is missing.
+    label = format_value(finding.label)
     of_group = {"stream": check.name, "group": str(finding.group)}
     named = _labels(**of_group, label=label, limits=finding.rule.limits)
     rows = f"equipoise_group_rows{named} {finding.rows}"

@@ -68,12 +68,7 @@ def send(
     clock: Callable[[], float] = time.time,
 ) -> Delivery:
     """Send data to an address; tries that fail are repeated after 1, 2, 4 and 8 seconds."""
-    target = read_address(address)
-    secret = key.encode() if isinstance(key, str) else key
-    if len(secret) < _LEAST_KEY:
-        raise InputError(
-            f"the key of a webhook has at least {_LEAST_KEY} bytes, not {len(secret)}."
-        )
+    target, secret = read_address(address), read_key(key)
     body = json.dumps(data, ensure_ascii=False, allow_nan=False).encode()
     why = ""
     for attempt in range(1, TRIES + 1):
@@ -130,6 +125,16 @@ def read_address(address: str) -> SplitResult:
     return SplitResult(found.scheme, place, path, query, "")
 
 
+def read_key(key: bytes | str) -> bytes:
+    """Read a secret key, or say that it is too short."""
+    secret = key.encode() if isinstance(key, str) else key
+    if len(secret) < _LEAST_KEY:
+        raise InputError(
+            f"the key of a webhook has at least {_LEAST_KEY} bytes, not {len(secret)}."
+        )
+    return secret
+
+
 def _shown(target: SplitResult) -> str:
     """Show an address without its path and parameters, which are often the secret of a webhook."""
     more = target.path.strip("/") or target.query
@@ -146,7 +151,7 @@ def _post(target: SplitResult, body: bytes, headers: Mapping[str, str]) -> tuple
             path = (here.path or "/") + (f"?{here.query}" if here.query else "")
             connection.request("POST", path, body=body, headers=dict(headers))
             answer = connection.getresponse()
-            answer.read(65_536)
+            # Its body says nothing, and may come slowly or never.
             place = answer.getheader("Location")
             if answer.status not in (301, 302, 303, 307, 308) or place is None:
                 return answer.status, _after(answer.getheader("Retry-After"))

@@ -169,8 +169,8 @@ def check(
         raise InputError("give --webhook and --webhook-key-file together.")
     if webhook_always and webhook is None:
         raise InputError("--webhook-always needs --webhook, the address to post to.")
-    if webhook is not None:
-        _require_webhook(webhook)
+    if webhook is not None and webhook_key is not None:
+        _require_webhook(webhook, webhook_key)
     given.pop("quiet")
     monitor = _open(given.pop("store"))
     result = monitor.check(name, **_with_rules(given, config))
@@ -185,11 +185,12 @@ def check(
     return code
 
 
-def _require_webhook(address: str) -> None:
-    """Refuse a wrong address now, and not with the first alert."""
-    from equipoise.monitoring.webhook import read_address
+def _require_webhook(address: str, key: bytes) -> None:
+    """Refuse a wrong address or key now, and not with the first alert."""
+    from equipoise.monitoring.webhook import read_address, read_key
 
     read_address(address)
+    read_key(key)
 
 
 def _text(result: StreamCheck, top: int) -> str:
