@@ -50,6 +50,11 @@ class Watched:
     favourable: str | None = None
     tags: Mapping[str, str] | None = None
 
+    @property
+    def confidence(self) -> str:
+        """The confidence of the sequences, in percent."""
+        return f"{100 * (1 - self.alpha):.4g}%"
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
         return {
@@ -312,7 +317,7 @@ class StreamCheck(Result):
             "label",
             "rows",
             "UB",
-            f"{1 - self.watched.alpha:.0%} sequence",
+            f"{self.watched.confidence} sequence",
         )
         lines = tuple(
             (
