@@ -52,6 +52,16 @@ def test_a_biased_stream_raises_one_and_says_how_sure(monitor):
     )
 
 
+@pytest.mark.parametrize(("log10_e", "written"), [(2.9999, "999"), (39.9, "10³⁹"), (-9, "<0.001")])
+def test_evidence_is_written_the_same_in_sentences_and_tables(monitor, log10_e, written):
+    fill(monitor, biased(30))
+    check = monitor.check("hires")
+    check = replace(check, findings=(replace(check.alerts[0], log10_e=log10_e),))
+    assert check.grid().to_dict()["rows"][0][6] == written
+    if log10_e > 0:
+        assert check.sentences[1].endswith(f"at most 1 in {written}.")
+
+
 def test_one_pair_is_told_in_the_singular(monitor):
     fill(monitor, biased(30))
     rule = {"group": "sex=w", "label": "yes", "max_abs_ub": 0.1}

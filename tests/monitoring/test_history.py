@@ -13,6 +13,11 @@ import pytest
 
 import equipoise as eq
 from equipoise.monitoring.check import UB_TOLD
+from equipoise.reports.history.captions import (
+    bias_caption,
+    evidence_caption,
+    population_captions,
+)
 from equipoise.reports.history.data import biases, evidence, population
 from equipoise.reports.history.page import plot
 from equipoise.reports.pages import write_page
@@ -354,3 +359,79 @@ def test_of_two_rules_on_a_group_the_one_with_an_alert_is_drawn(monitor, asked):
     assert (line.group, line.label) == (alert.group, alert.label) == (alarm.group, alarm.label)
     assert line.log10_e[-1] == pytest.approx(alert.log10_e, abs=1e-9)
     assert line.alert == tuple(period.start >= alarm.start for period in history.periods)
+
+
+# --- charts that explain themselves -------------------------------------------------------------
+
+
+def test_the_evidence_has_thresholds_with_words_and_an_axis_of_powers(monitor, tmp_path):
+    fill(monitor, quiet(20))
+    history = monitor.history("hires")
+    drawn = evidence(history)
+    upper, lower = drawn["thresholds"]
+    assert (upper["above"], upper["below"]) == ("alert from 80", "")
+    assert (lower["above"], lower["below"]) == ("", "no alert below 20")
+    low, high = drawn["domain"]
+    assert low < lower["at"] < upper["at"] < high
+    assert [each["text"] for each in drawn["powers"]] == ["1", "10", "100"]
+    caption = evidence_caption(history)
+    assert "4 groups and labels are watched: an e-value of 80 (upper dashed line)" in caption
+    assert "less than 20 (lower line) is none" in caption
+    page = written(history, tmp_path)
+    for said in ("e-value (logarithmic)", "alert from 80", "no alert below 20", caption):
+        assert said in page
+
+
+def test_words_of_thresholds_do_not_lie_on_each_other_nor_on_the_axis(monitor):
+    fill(monitor, biased(60))
+    drawn = evidence(monitor.history("hires"))
+    assert [each["text"] for each in drawn["powers"]] == ["1", "10⁵⁰", "10¹⁰⁰"]
+    assert [each["below"] for each in drawn["thresholds"]] == ["", ""]
+
+
+def test_thresholds_are_those_of_the_alerts(monitor):
+    """An alert of one pair alone, and of changes, has other thresholds."""
+    fill(monitor, biased(30))
+    rule = {"group": "sex=w", "label": "yes", "max_abs_ub": 0.1}
+    alone = monitor.history("hires", policy={"rules": [rule]})
+    assert [each["above"] for each in evidence(alone)["thresholds"]] == ["alert from 20"]
+    assert "From the dashed line on, 20, there is an alert." in evidence_caption(alone)
+    changes = monitor.history("hires", alert_on="changes")
+    assert evidence(changes)["thresholds"] == []
+    assert "no threshold is drawn" in evidence_caption(changes)
+    both = monitor.history("hires", alert_on="both")
+    assert evidence_caption(both).endswith("The change detector raises alerts besides.")
+
+
+def test_a_caption_says_what_a_dot_is_and_whether_all_are_seen(monitor):
+    fill(monitor, quiet(20))
+    caption = bias_caption(monitor.history("hires"))
+    assert "Dots: UB of each batch, above 0 if the group has the label less often" in caption
+    assert "Line: UB of the last 3 batches together" in caption
+    assert "beyond the axis" not in caption
+    fill(monitor, [day(95, 1)], start=START + 20 * DAY)
+    assert "some lie beyond the axis" in bias_caption(monitor.history("hires"))
+    fill(monitor, quiet(400), name="years")
+    told = bias_caption(monitor.history("years"))
+    assert re.search(r"UB of each period \(400 batches are drawn as \d+ periods\)", told)
+
+
+def test_charts_say_which_labels_and_groups_are_left_out(monitor):
+    labels = [f"grade {letter}" for letter in "ABCDEFGHIJKL"]
+    cells = {(f"job {i}", label): 5 for i in range(11) for label in labels}
+    fill(monitor, [counts(cells)] * 2)
+    titles = population_captions(monitor.history("hires"))
+    assert titles["rates"] == "Rates of hired, the first 9 of 12 labels"
+    assert titles["sizes"] == "Shares of the 9 largest groups of one attribute"
+    fill(monitor, quiet(2), name="few")
+    assert population_captions(monitor.history("few")) == {
+        "rates": "Rates of hired",
+        "sizes": "Shares of groups of one attribute",
+    }
+
+
+def test_the_confidence_of_sequences_is_not_rounded_to_all(monitor):
+    fill(monitor, biased(30))
+    history = monitor.history("hires", alpha=0.001)
+    assert "Band: 99.9% confidence sequence" in bias_caption(history)
+    assert "99.9% sequence" in history.check.grid().headers

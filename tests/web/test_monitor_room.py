@@ -162,6 +162,15 @@ def test_other_rules(desk):
     assert "impact_ratio" in page
 
 
+def test_the_charts_have_the_captions_and_thresholds_of_the_page(desk):
+    charts = json.loads(told(desk, **LOANS))["charts"]
+    assert "Dots: UB of each batch" in charts["captions"]["biases"]
+    (upper, _) = charts["evidence"]["thresholds"]
+    number = upper["above"].removeprefix("alert from ")
+    assert f"an e-value of {number} (upper dashed line)" in charts["captions"]["evidence"]
+    assert charts["captions"]["rates"] == "Rates of granted"
+
+
 def test_the_page_and_the_twin_tell_the_same(desk):
     page = part(desk, **LOANS)
     found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)

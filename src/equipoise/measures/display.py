@@ -54,6 +54,29 @@ def probability(value: float) -> str:
     return "<0.001" if value < 0.001 else f"{value:.3f}"
 
 
+def magnitude(log10: float) -> str:
+    """Write a positive number that is given by its decimal logarithm, rounded down from 100 on.
+
+    >>> magnitude(2.0), magnitude(-0.5), magnitude(2.9999), magnitude(5.303), magnitude(41.9)
+    ('100', '0.316', '999', '200,909', '10⁴¹')
+    >>> magnitude(-7), magnitude(float("nan"))
+    ('<0.001', '–')
+    """
+    if math.isnan(log10):
+        return UNKNOWN
+    if log10 >= 6:
+        return "+∞" if log10 == math.inf else "10" + str(math.floor(log10)).translate(_SUPERSCRIPTS)
+    value = 10**log10
+    if value >= 100:
+        return f"{math.floor(value * _ABOVE_NOISE):,}"
+    return "<0.001" if value < 0.001 else f"{value:.3g}"
+
+
+_SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+_ABOVE_NOISE = 1 + 1e-12
+"""So that the logarithm of a whole number gives this number."""
+
+
 def whole(value: float | None) -> str:
     """Write a number of rows, rounded to the nearest whole one.
 

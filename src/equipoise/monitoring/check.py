@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from equipoise.lattice import Group, format_value
-from equipoise.measures.display import UNKNOWN, number, whole
+from equipoise.measures.display import UNKNOWN, magnitude, number, whole
 from equipoise.measures.policy import EXIT_CODES, Status
 from equipoise.measures.rules import Rule
 from equipoise.monitoring.moments import iso, shown
@@ -49,6 +49,11 @@ class Watched:
     max_order: int | None = None
     favourable: str | None = None
     tags: Mapping[str, str] | None = None
+
+    @property
+    def confidence(self) -> str:
+        """The confidence of the sequences, in percent."""
+        return f"{100 * (1 - self.alpha):.4g}%"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
@@ -277,7 +282,7 @@ class StreamCheck(Result):
             )
         return (
             f"{finding.group} for {label}: {found}; the e-value against {finding.rule.limits} is "
-            f"{_evidence(finding.log10_e)}, which is no alert."
+            f"{magnitude(finding.log10_e)}, which is no alert."
         )
 
     def _of_any(self, finding: StreamFinding) -> str:
@@ -312,7 +317,7 @@ class StreamCheck(Result):
             "label",
             "rows",
             "UB",
-            f"{1 - self.watched.alpha:.0%} sequence",
+            f"{self.watched.confidence} sequence",
         )
         lines = tuple(
             (
@@ -322,7 +327,7 @@ class StreamCheck(Result):
                 f"{whole(f.cases)} of {whole(f.rows)}",
                 number(f.ub),
                 UNKNOWN if math.isnan(f.ub_low) else f"{number(f.ub_low)} … {number(f.ub_high)}",
-                _evidence(f.log10_e),
+                magnitude(f.log10_e),
                 UNKNOWN if f.since is None else shown(f.since, self.zone),
                 f.rule.limits,
             )
@@ -336,7 +341,7 @@ class StreamCheck(Result):
         rows = tuple(
             (
                 *(f.kind, str(f.group), format_value(f.label)),
-                *(f"{whole(f.cases)} of {whole(f.rows)}", number(f.ub), _evidence(f.log10_e)),
+                *(f"{whole(f.cases)} of {whole(f.rows)}", number(f.ub), magnitude(f.log10_e)),
                 f.rule.limits,
             )
             for f in inside
@@ -390,10 +395,4 @@ class StreamCheck(Result):
 
 def _odds(log10_e: float) -> str:
     """Evidence as odds, rounded down, since they bound a chance from above."""
-    return f"{math.floor(10**log10_e):,}" if log10_e < 6 else f"10^{math.floor(log10_e)}"
-
-
-def _evidence(log10_e: float) -> str:
-    if log10_e >= 6:
-        return f"10^{log10_e:.0f}"
-    return f"{10**log10_e:,.3g}" if log10_e < 3 else f"{10**log10_e:,.0f}"
+    return magnitude(log10_e) if log10_e >= 2 else f"{math.floor(10**log10_e)}"

@@ -14,6 +14,7 @@ from urllib.parse import urlencode
 import jinja2
 from markupsafe import Markup, escape
 
+from equipoise.measures.display import magnitude
 from equipoise.monitoring.moments import shown
 from equipoise.version import __version__
 
@@ -155,12 +156,10 @@ def moment(text: str | None, zone: datetime.tzinfo = datetime.UTC) -> str:
 def odds(log10: float | None) -> str:
     """A number that is given by its decimal logarithm.
 
-    >>> odds(2.0), odds(-0.5), odds(41.3)
-    ('100', '0.316', '10^41')
+    >>> odds(2.0), odds(-0.5), odds(41.3), odds(None)
+    ('100', '0.316', '10⁴¹', '–')
     """
-    if log10 is None:
-        return "–"
-    return f"10^{log10:.0f}" if log10 >= 6 else number(float(f"{10**log10:.3g}"))
+    return "–" if log10 is None else magnitude(log10)
 
 
 def percent(value: float | None) -> str:

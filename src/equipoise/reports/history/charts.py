@@ -76,14 +76,24 @@ def evidence_chart(data: Mapping[str, Any]) -> Spec:
     """Draw the evidence over time; ``data`` is that of `evidence`."""
     width = data["width"]
     x = _time(data, width)
-    title = "evidence: 10 to the power of"
-    y = alt.Y("log10_e:Q", axis=alt.Axis(title=title, tickCount=5, **_AXIS))
+    powers = _written(data["powers"])
+    axis = alt.Axis(title="e-value (logarithmic)", **powers, **_AXIS)
+    scale = alt.Scale(domain=data["domain"], nice=False, zero=False)
+    y = alt.Y("log10_e:Q", scale=scale, axis=axis)
     named = {"color": _colour(data["names"], width), "description": "name:N"}
     lines = (
         marks(data["points"]).mark_line(strokeWidth=2).encode(x=x, y=y, detail="piece:N", **named)
     )
-    rule = marks([{"at": data["threshold"]}]).mark_rule(color=GREY, strokeDash=[5, 4], aria=False)
-    chart = alt.layer(rule.encode(y="at:Q"), *_breaks(data["breaks"], x), lines)
+    at = alt.Y("at:Q", scale=scale, axis=axis)
+    drawn = marks(data["thresholds"])
+    rules = drawn.mark_rule(color=GREY, strokeDash=[5, 4], aria=False).encode(y=at)
+    words = [
+        drawn.mark_text(align="right", dy=dy, dx=-4, aria=False).encode(
+            x=alt.value(width), y=at, text=f"{side}:N"
+        )
+        for side, dy in (("above", -8), ("below", 10))
+    ]
+    chart = alt.layer(rules, *_breaks(data["breaks"], x), lines, *words)
     return finished(chart.properties(width=width, height=200))
 
 
@@ -100,8 +110,8 @@ def population_charts(data: Mapping[str, Any]) -> Spec:
             y2="zero:Q",
             **ABOUT,
         ).properties(width=width, height=90, title=_title("Rows", width)),
-        _shares(data, "rates", "labels", f"Rates of {data['label']}"),
-        _shares(data, "sizes", "groups", "Shares of groups"),
+        _shares(data, "rates", "labels", data["titles"]["rates"]),
+        _shares(data, "sizes", "groups", data["titles"]["sizes"]),
         _distances(data, x),
     ]
     chart = alt.vconcat(*parts, spacing=18).resolve_scale(color="independent")
@@ -135,7 +145,9 @@ def _distances(data: Mapping[str, Any], x: Any) -> Any:
     dots = marks(items).mark_point(filled=True, size=30, color=RED, opacity=0.8)
     chance = marks(items).mark_line(color=GREY, strokeWidth=1.5, aria=False)
     layers = [chance.encode(x=x, y=alt.Y("expected:Q")), dots.encode(x=x, y=y, **ABOUT)]
-    title = "Distance from the mix of all other periods (dots), and what chance gives (line)"
+    title = (
+        "Distance from the mix of all other periods (dots), and what chance gives on average (line)"
+    )
     return alt.layer(*layers).properties(width=width, height=110, title=_title(title, width))
 
 
@@ -185,7 +197,10 @@ def _time(data: Mapping[str, Any], width: int, field: str = "t") -> Any:
     axis: dict[str, Any] = {"title": None, "grid": False, "labelOverlap": True}
     axis["labelSeparation"] = 10
     if data["ticks"] is not None:
-        axis |= _written(data["ticks"], width)
+        ticks = data["ticks"]
+        # Of few periods there is room for the first and the last.
+        kept = ticks if width == WIDE or len(ticks) < 3 else [ticks[0], ticks[-1]]
+        axis |= {**_written(kept), "labelFlush": True}
         scale = alt.Scale(domain=list(_ends(data)), nice=False, zero=False)
         return alt.X(f"{field}:Q", scale=scale, axis=alt.Axis(**axis))
     axis["tickCount"] = max(3, width // 110)
@@ -193,9 +208,8 @@ def _time(data: Mapping[str, Any], width: int, field: str = "t") -> Any:
     return alt.X(f"{field}:T", scale=scale, axis=alt.Axis(**axis))
 
 
-def _written(ticks: Sequence[Mapping[str, Any]], width: int) -> dict[str, Any]:
-    """What is written at some periods; of few there is room for the first and the last."""
-    kept = ticks if width == WIDE or len(ticks) < 3 else [ticks[0], ticks[-1]]
-    places, texts = [each["at"] for each in kept], [each["text"] for each in kept]
+def _written(ticks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What is written at some places of an axis."""
+    places, texts = [each["at"] for each in ticks], [each["text"] for each in ticks]
     told = f"{json.dumps(texts)}[indexof({json.dumps(places)}, datum.value)]"
-    return {"values": places, "labelExpr": told, "labelFlush": True}
+    return {"values": places, "labelExpr": told}

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from equipoise.lattice import format_value
-from equipoise.measures.display import number, percent, whole
+from equipoise.measures.display import magnitude, number, percent, whole
 from equipoise.monitoring.moments import shown
 from equipoise.reports.history.times import Times
 
@@ -18,8 +19,10 @@ if TYPE_CHECKING:
 
 _GREATEST = 2.0
 """UB has no lower bound; beyond this a chart is cut off."""
-_SIZES = 9
-"""Maximum number of groups whose sizes are drawn."""
+SHOWN = 9
+"""Maximum number of labels whose rates, and of groups whose sizes, are drawn."""
+_STEPS = 5
+"""Maximum number of steps between the numbers at the axis of the evidence."""
 
 
 def biases(history: History) -> list[dict[str, Any]]:
@@ -126,7 +129,7 @@ def _pieces(history: History) -> list[int]:
 
 
 def evidence(history: History) -> dict[str, Any]:
-    """The evidence of the drawn groups over time, and the threshold of an alert of one alone."""
+    """The evidence of the drawn groups over time, the thresholds of alerts, and what the axis says."""
     times, pieces = Times.of(history), _pieces(history)
     places = times.periods()
     points = [
@@ -135,19 +138,58 @@ def evidence(history: History) -> dict[str, Any]:
             "name": _name(line),
             "log10_e": e,
             "piece": pieces[i],
-            "about": f"{_name(line)}: evidence of 10^{e:.1f} to 1",
+            "about": f"{_name(line)}, {shown(history.periods[i].start, history.zone)}: e-value {magnitude(e)}",
         }
         for line in history.lines
         for i, e in enumerate(line.log10_e)
         if math.isfinite(e)
     ]
+    drawn = thresholds(history)
+    seen = [0.0, 1.0, *(point["log10_e"] for point in points), *drawn]
+    low, high = min(seen), max(seen)
+    # Above the upper threshold is room for its words.
+    domain = [low - 0.04 * (high - low), high + 0.1 * (high - low)]
     return {
         "names": [_name(line) for line in history.lines],
         "points": points,
-        "threshold": -math.log10(history.check.watched.alpha),
+        "domain": domain,
+        "powers": _powers(domain),
+        "thresholds": _told_thresholds(drawn, domain),
         "breaks": _breaks(history, times),
         **times.axis(),
     }
+
+
+def thresholds(history: History) -> list[float]:
+    """The e-values, as decimal logarithms, below which there is never an alert and from which there is.
+
+    They are the thresholds of e-BH for all groups and labels together, and for one of them.
+    """
+    watched, pairs = history.check.watched, len(history.check.findings)
+    if watched.alert_on == "changes":
+        return []
+    alone = -math.log10(watched.alpha)
+    return [alone + math.log10(n) for n in sorted({1, max(pairs, 1)})]
+
+
+def _told_thresholds(drawn: Sequence[float], domain: Sequence[float]) -> list[dict[str, Any]]:
+    """The thresholds with their words: above the upper one, and below the lower one if there is room."""
+    if not drawn:
+        return []
+    told = [{"at": drawn[-1], "above": f"alert from {magnitude(drawn[-1])}", "below": ""}]
+    if len(drawn) > 1:
+        room = drawn[0] - domain[0] > 0.1 * (domain[1] - domain[0])
+        below = f"no alert below {magnitude(drawn[0])}" if room else ""
+        told.append({"at": drawn[0], "above": "", "below": below})
+    return told
+
+
+def _powers(domain: Sequence[float]) -> list[dict[str, Any]]:
+    """Powers of ten at the axis, at even steps."""
+    steps = (factor * 10**power for power in itertools.count() for factor in (1, 2, 5))
+    step = next(step for step in steps if (domain[1] - domain[0]) / step <= _STEPS)
+    first, last = math.ceil(domain[0] / step), math.floor(domain[1] / step)
+    return [{"at": i * step, "text": magnitude(i * step)} for i in range(first, last + 1)]
 
 
 def population(history: History) -> dict[str, Any]:
@@ -156,9 +198,9 @@ def population(history: History) -> dict[str, Any]:
     places = times.periods()
     return {
         "label": history.label,
-        "labels": [format_value(label) for label in history.labels[:_SIZES]],
+        "labels": [format_value(label) for label in history.labels[:SHOWN]],
         "rates": _rates(history, places),
-        "groups": [str(group) for group, _ in history.sizes[:_SIZES]],
+        "groups": [str(group) for group, _ in history.sizes[:SHOWN]],
         "sizes": _sizes(history, places),
         "distances": _distances(history, places),
         "rows": _rows(history, places),
@@ -174,7 +216,7 @@ def _rates(history: History, places: Sequence[float]) -> list[dict[str, Any]]:
             "share": period.rates[i],
             "about": f"{format_value(label)}: {percent(period.rates[i])} of {whole(period.rows)} rows",
         }
-        for i, label in enumerate(history.labels[:_SIZES])
+        for i, label in enumerate(history.labels[:SHOWN])
         for t, period in zip(places, history.periods, strict=True)
         if period.rows
     ]
@@ -188,7 +230,7 @@ def _sizes(history: History, places: Sequence[float]) -> list[dict[str, Any]]:
             "share": share,
             "about": f"{group}: {percent(share)} of the rows",
         }
-        for group, shares in history.sizes[:_SIZES]
+        for group, shares in history.sizes[:SHOWN]
         for t, share in zip(places, shares, strict=True)
         if math.isfinite(share)
     ]

@@ -22,6 +22,12 @@ from equipoise.reports.frame.html import (
     paragraph,
     render_page,
 )
+from equipoise.reports.history.captions import (
+    POPULATION,
+    bias_caption,
+    evidence_caption,
+    population_captions,
+)
 from equipoise.reports.history.charts import (
     NARROW,
     WIDE,
@@ -30,7 +36,6 @@ from equipoise.reports.history.charts import (
     population_charts,
 )
 from equipoise.reports.history.data import biases, evidence, population
-from equipoise.reports.history.times import Times
 
 if TYPE_CHECKING:
     from typing import Any
@@ -148,29 +153,16 @@ def _numbers(history: History) -> Grid:
         )
         for line in history.lines
     )
-    sequence = f"{1 - history.check.watched.alpha:.0%} sequence"
+    sequence = f"{history.check.watched.confidence} sequence"
     return Grid(("group", "label", "rows", "UB", sequence), rows, frozenset({2, 3, 4}))
 
 
 def _bias_charts(history: History) -> list[CaptionedChart]:
     if not history.lines or not history.periods:
         return []
-    alpha = history.check.watched.alpha
-    marked = " Grey: alerts were acknowledged, and the tests began anew."
-    broken = marked if any(each.at for each in history.acknowledgements) else ""
-    caption = (
-        f"Dots: UB of each {_period(history)}. Line: UB of {history.window} of them together, which "
-        f"describes and tests nothing. Band: {1 - alpha:.0%} confidence sequence for UB, if the ratio of "
-        "rates is the same in all batches. Dashed: limits. Red: an alert was raised."
-        f"{broken}{_order(history)}"
-    )
-    told = (
-        "Evidence against the limit over time. One group and label alone raise an alert above the dashed "
-        f"line, 1/{alpha:g}; among many the threshold is higher."
-    )
     return [
-        _chart(caption, bias_charts, {"lines": biases(history)}),
-        _chart(told, evidence_chart, evidence(history)),
+        _chart(bias_caption(history), bias_charts, {"lines": biases(history)}),
+        _chart(evidence_caption(history), evidence_chart, evidence(history)),
     ]
 
 
@@ -178,24 +170,6 @@ def _chart(
     caption: str, draw: Callable[[Mapping[str, Any]], Spec], data: Mapping[str, Any]
 ) -> CaptionedChart:
     return CaptionedChart(caption, draw, {**data, "width": WIDE}, {**data, "width": NARROW})
-
-
-def _order(history: History) -> str:
-    """How time is drawn where it is not as on a clock, or not when batches were of."""
-    said = ""
-    if any(event.kind == "late" for event in history.events):
-        said += (
-            " Batches are tested as they arrive, so that a late one changes the evidence, and raises "
-            "alerts, at the latest time there was until then."
-        )
-    if not Times.of(history).even and len(history.periods) > 1:
-        said += " Periods are drawn side by side, however much time is between them."
-    return said
-
-
-def _period(history: History) -> str:
-    single = all(period.batches == 1 for period in history.periods)
-    return "batch" if single else "period"
 
 
 def _population(history: History) -> list[Part]:
@@ -217,10 +191,8 @@ def _population(history: History) -> list[Part]:
 def _population_charts(history: History) -> list[CaptionedChart]:
     if not history.periods:
         return []
-    caption = (
-        "Rows, label rates, group sizes, and how far the mix of groups and labels is from usual."
-    )
-    return [_chart(caption, population_charts, population(history))]
+    titles = {"titles": population_captions(history)}
+    return [_chart(POPULATION, population_charts, {**population(history), **titles})]
 
 
 # ------------------------------------------------------------------------------ tables

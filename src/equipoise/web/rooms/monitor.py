@@ -178,8 +178,11 @@ def _kin(check: StreamCheck, finding: StreamFinding) -> dict[str, Any]:
 
 def _charts(made: History) -> dict[str, Any] | None:
     """The charts as data; a single period has no course that could be drawn."""
-    import math
-
+    from equipoise.reports.history.captions import (
+        bias_caption,
+        evidence_caption,
+        population_captions,
+    )
     from equipoise.reports.history.data import biases, evidence, population
 
     if len(made.periods) < 2:
@@ -187,13 +190,15 @@ def _charts(made: History) -> dict[str, Any] | None:
     bars = biases(made)
     for bar, line in zip(bars, made.lines, strict=True):
         bar["pattern"] = str(line.group)
-    shown = evidence(made)
-    # The first alert of many pairs needs more evidence than that of a pair alone.
-    first = max(len(made.check.findings), 1) / made.check.watched.alpha
     return {
         "biases": bars,
-        "evidence": {**shown, "first_threshold": math.log10(first)},
+        "evidence": evidence(made),
         "population": population(made),
+        "captions": {
+            "biases": bias_caption(made),
+            "evidence": evidence_caption(made),
+            **population_captions(made),
+        },
     }
 
 

@@ -32,15 +32,18 @@ const DASHES = [[1, 0], [6, 3], [2, 2], [8, 2, 2, 2]];
 
 /** Time across: milliseconds of the clock that is shown, or the places of periods side by side. */
 function time({ even, ticks }) {
-  const axis = { title: null, grid: false, labelOverlap: true, labelSeparation: 8, tickCount: 5 };
-  if (ticks) {
-    axis.values = ticks.map((each) => each.at);
-    axis.labelExpr = `${JSON.stringify(ticks.map((each) => each.text))}[indexof(${JSON.stringify(axis.values)}, datum.value)]`;
-  }
+  const axis = { title: null, grid: false, labelOverlap: true, labelSeparation: 8, labelFlush: 20, tickCount: 5 };
+  if (ticks) Object.assign(axis, written(ticks));
   // A scale of times would read single numbers as years.
   return even && !ticks
     ? { field: "t", type: "temporal", scale: { type: "utc", nice: false }, axis }
     : { field: "t", type: "quantitative", scale: { nice: false, zero: false }, axis };
+}
+
+/** What is written at some places of an axis. */
+function written(ticks) {
+  const values = ticks.map((each) => each.at);
+  return { values, labelExpr: `${JSON.stringify(ticks.map((each) => each.text))}[indexof(${JSON.stringify(values)}, datum.value)]` };
 }
 
 /** Nothing to see: it gives all charts the same times, also one with gaps. */
@@ -52,7 +55,6 @@ function span({ span: [first, last], even }) {
 }
 
 const PARTS = ["band", "limits", "window", "points", "breaks", "alarms"];
-const single = (shown) => shown.periods.every((each) => each.batches === 1);
 
 function biases(shown, lines) {
   const figure = document.getElementById("biases").closest("figure");
@@ -60,7 +62,7 @@ function biases(shown, lines) {
   if (!lines.length) return;
   const group = shown.group?.pattern;
   document.getElementById("cap-biases").textContent = group ? `UB of ${group} over time` : "UB over time of the groups with alerts and the most evidence";
-  document.getElementById("about-biases").textContent = `Dots: UB of each ${single(shown) ? "batch" : "period"}. Line: UB of ${shown.window} of them together, which describes and tests nothing. Band: the ${+(100 * (1 - shown.watched.alpha)).toFixed(2)} % confidence sequence, if the ratio of rates is the same in all batches. Dashed: limits. Red: an alert was raised.${shown.acknowledgements.length ? " Grey: alerts were acknowledged, and the tests began anew." : ""}${lines[0].even ? "" : " Periods are drawn side by side, however much time is between them."}`;
+  document.getElementById("about-biases").textContent = shown.charts.captions.biases;
   // Charts beside each other have their names at one height.
   const alarms = lines.some((line) => line.alarms.length);
   const data = { zero: [{ at: 0 }], span: span(lines[0]) };
@@ -86,7 +88,7 @@ function wrapped(name, width) {
 function bias(line, i, width, alarms) {
   const x = time(line);
   const scale = { domain: line.domain, nice: false };
-  const y = (field) => ({ field, type: "quantitative", scale, axis: { title: "UB", format: "+.2f", tickCount: 5 } });
+  const y = (field) => ({ field, type: "quantitative", scale, axis: { title: "UB", format: "+.2~f", labelExpr: "datum.value === 0 ? '0' : datum.label", tickCount: 4 } });
   // A scale warns of data that are empty.
   const layer = (part, mark, encoding) => line[part].length ? [{ data: { name: `${part}${i}` }, mark, encoding }] : [];
   const about = { tooltip: { field: "about" }, description: { field: "about" } };
@@ -111,23 +113,26 @@ function evidence(shown, made) {
   const figure = document.getElementById("evidence").closest("figure");
   figure.hidden = !made.points.length;
   if (!made.points.length) return;
-  const alpha = shown.watched.alpha;
-  document.getElementById("about-evidence").textContent = `A group and label alone raise an alert above the lower dashed line, 1/${alpha}. Among ${shown.pairs.toLocaleString("en-US")} of them the first needs the upper one, ${shown.pairs.toLocaleString("en-US")}/${alpha}, and every further one less.`;
-  const thresholds = [...new Set([made.threshold, made.first_threshold])].map((at) => ({ at }));
+  document.getElementById("about-evidence").textContent = shown.charts.captions.evidence;
+  const scale = { domain: made.domain, nice: false, zero: false };
+  const y = (field) => ({ field, type: "quantitative", scale, axis: { title: "e-value (logarithmic)", ...written(made.powers) } });
+  const words = (field, dy) => ({ data: { name: "thresholds" }, mark: { type: "text", align: "right", dx: -4, dy, aria: false }, encoding: { x: { value: "width" }, y: y("at"), text: { field } } });
   draw("evidence", (width) => ({
     width, height: 220,
     layer: [
       ends(made),
       ...(made.breaks.length ? [{ data: { name: "breaks" }, mark: { type: "rule", color: ink("--soft"), strokeWidth: 1 }, encoding: { x: time(made), tooltip: { field: "about" }, description: { field: "about" } } }] : []),
-      { data: { name: "thresholds" }, mark: { type: "rule", strokeDash: [5, 4], color: ink("--soft"), aria: false }, encoding: { y: { field: "at", type: "quantitative" } } },
-      { data: { name: "points" }, mark: { type: "line", strokeWidth: 2, tooltip: true }, encoding: { x: time(made), detail: { field: "piece" }, y: { field: "log10_e", type: "quantitative", axis: { title: "evidence: 10 to the power of", tickCount: 5 } }, ...named(made.names, width), tooltip: { field: "about" }, description: { field: "name" } } },
+      { data: { name: "thresholds" }, mark: { type: "rule", strokeDash: [5, 4], color: ink("--soft"), aria: false }, encoding: { y: y("at") } },
+      { data: { name: "points" }, mark: { type: "line", strokeWidth: 2, tooltip: true }, encoding: { x: time(made), detail: { field: "piece" }, y: y("log10_e"), ...named(made.names, width), tooltip: { field: "about" }, description: { field: "name" } } },
+      words("above", -8),
+      words("below", 10),
     ],
-  }), { points: made.points, thresholds, span: span(made), ...(made.breaks.length ? { breaks: made.breaks } : {}) }, { key: JSON.stringify([made.names, made.ticks, made.breaks.length > 0]) });
+  }), { points: made.points, thresholds: made.thresholds, span: span(made), ...(made.breaks.length ? { breaks: made.breaks } : {}) }, { key: JSON.stringify([made.names, made.ticks, made.domain, made.breaks.length > 0]) });
 }
 
 /** Colours and dashes of lines, so that nobody has to tell colours apart. */
 function named(names, width) {
-  const legend = { title: null, orient: "bottom", direction: "vertical", columns: 1, symbolType: "stroke", symbolSize: 300, labelLimit: Math.min(500, width - 20) };
+  const legend = { title: null, orient: "bottom", direction: "vertical", columns: 1, symbolType: "stroke", symbolSize: 300, labelLimit: 0, ...written(names.map((name) => ({ at: name, text: wrapped(name, width - 20) }))) };
   const colours = COLOURS();
   return {
     color: { field: "name", type: "nominal", scale: { domain: names, range: names.map((_, i) => colours[i % colours.length]) }, legend },
@@ -135,8 +140,9 @@ function named(names, width) {
   };
 }
 
-function population(shown, made) {
-  document.getElementById("cap-rates").textContent = `Rates of ${made.label}`;
+function population({ charts: { captions } }, made) {
+  document.getElementById("cap-rates").textContent = captions.rates;
+  document.getElementById("cap-sizes").textContent = captions.sizes;
   shares("rates", made.rates, made.labels, made);
   shares("sizes", made.sizes, made.groups, made);
   const dots = made.distances.map((each) => ({ ...each, far: each.distance > 2 * each.expected }));
