@@ -34,7 +34,7 @@ def test_a_stream_is_added_to_checked_and_shown(folder, capsys):
     assert typed(f"add one.csv {WHERE} --sensitive sex --label hired --at 2026-11-14 --id one") == 0
     assert capsys.readouterr().out == "Added the batch one of 2026-11-14 with 40 rows to hires.\n"
     assert typed(f"add one.csv {WHERE} --at 2026-11-14 --id one") == 0
-    assert "is already there; nothing was changed" in capsys.readouterr().out
+    assert "is already there. Nothing was changed." in capsys.readouterr().out
     for n in range(15, 30):
         people(folder / "day.csv", {"w": 2, "m": 12})
         assert typed(f"add day.csv {WHERE} --at 2026-11-{n}") == 0
@@ -108,7 +108,7 @@ def test_a_table_is_split_and_what_is_left_out_is_told(folder, capsys):
     assert typed(line) == 0
     assert capsys.readouterr().out.splitlines()[:3] == [
         "Added 2 batches with 2 rows to hires, 2026-03-27 to 2026-03-28.",
-        "1 row without a time is in no batch.",
+        "1 row without a time was left out.",
         "1 row without a label was left out.",
     ]
     table.write_text("t,sex,hired\n2026-03-27,m,no\n2026-03-28,w,no\n", encoding="utf-8")
@@ -117,7 +117,10 @@ def test_a_table_is_split_and_what_is_left_out_is_told(folder, capsys):
         capsys.readouterr().err
     )
     assert typed(f"{line} --replace") == 0
-    assert capsys.readouterr().out.splitlines()[1:] == ["1 was corrected.", "1 was already there."]
+    assert capsys.readouterr().out.splitlines()[1:] == [
+        "Corrected 1 batch.",
+        "Skipped 1 batch that was already there.",
+    ]
     # A default is no error where it does not apply.
     (folder / "equipoise.toml").write_text('[monitor]\nevery = "month"\n', encoding="utf-8")
     assert typed(f"add rows.csv {WHERE} --at 2026-04-01") == 0
@@ -282,7 +285,7 @@ def test_a_check_without_an_alert_shows_who_is_nearest_to_one(folder, capsys):
         fill(monitor, biased(20), name="biased")
     assert typed(f"check {WHERE}") == 0
     out = capsys.readouterr().out
-    assert "The most evidence so far; the first alert takes an e-value of 80:" in out
+    assert "The largest e-values so far (the first alert requires 80):" in out
     assert out.count("inside  sex=") == 4
     assert "UB: 1 − rate in the group / overall rate" in out
     assert typed("check --store bias.sqlite --name biased") == 1

@@ -39,7 +39,7 @@ def test_a_batch_that_is_there_is_not_added_again(monitor):
     again = monitor.add(day(), name="hires", at="2026-01-01")
     assert (first.added, again.added) == (1, 0)
     assert again.sentences == (
-        f"The batch {first.batch.id} of hires is already there; nothing was changed.",
+        f"The batch {first.batch.id} of hires is already there. Nothing was changed.",
     )
     assert monitor.counts("hires").n == 200
     other = monitor.add(day(), name="hires", at="2026-01-02")
@@ -130,7 +130,7 @@ def test_tags_choose_batches(monitor):
     assert monitor.counts("hires", tags=["region=south"]) == day(women=10)
     assert monitor.check("hires", tags={"region": "north"}).batches == 1
     with pytest.raises(
-        InputError, match=r"has the tag region=east; there are region=north, region"
+        InputError, match=r"has the tag region=east; its tags are region=north, region"
     ):
         monitor.check("hires", tags={"region": "east"})
     with pytest.raises(InputError, match="a tag is written name=value"):

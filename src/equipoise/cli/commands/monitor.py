@@ -201,7 +201,7 @@ def _text(result: StreamCheck, top: int) -> str:
     near = None if result.alerts else result.nearest()
     if near is not None and near.rows and top:
         first = math.ceil(len(result.findings) / result.watched.alpha)
-        title = f"The most evidence so far; the first alert takes an e-value of {first:,}:"
+        title = f"The largest e-values so far (the first alert requires {first:,}):"
         table.append(f"{title}\n\n{near.text()}")
     said = [UB_TOLD] * bool(table)
     return "\n\n".join(["\n".join([result.heading, *result.sentences]), *table, *said])
