@@ -75,13 +75,13 @@ def test_one_error_is_one_sentence_and_nothing_is_added(folder, capsys):
         ),
         (f"add two.csv {WHERE} --time-column sex", "has values that are no times, such as 'm'"),
         (f"add two.csv {WHERE} --time-column day --at 2026-11-14", "leave out --at"),
-        (f"add two.csv {WHERE} --every week", "name the column of times, or leave out --every"),
-        (f"add two.csv {WHERE} --every day", "name the column of times, or leave out --every"),
+        (f"add two.csv {WHERE} --every week", "add --time-column, or leave out --every"),
+        (f"add two.csv {WHERE} --every day", "add --time-column, or leave out --every"),
         (f"add two.csv {WHERE} --tag region=north --tag region=south", "is given twice"),
         ("check --store bias.sqlite --name hire", "Did you mean 'hires'?"),
         ("check --store none.sqlite --name hires", "there is no store none.sqlite"),
         (f"check {WHERE} --webhook http://localhost/x", "together"),
-        (f"check {WHERE} --webhook-always", "--webhook-always needs --webhook"),
+        (f"check {WHERE} --webhook-always", "--webhook-always requires --webhook"),
         (f"check {WHERE} --webhook garbage --webhook-key-file key", "no address of a webhook"),
         (f"check {WHERE} --policy none.toml", "none.toml cannot be read"),
         (f"plan {WHERE} --window 3x", "'3x' is not a span of time"),
@@ -189,7 +189,7 @@ def test_the_history_is_changed_by_name_and_reason(folder, capsys):
     assert typed(f"merge {WHERE} --older-than 4w --every month") == 0
     err = capsys.readouterr().err
     assert f"withdrew the batch {first} of hires" in err
-    assert "begin anew" in err
+    assert "restart with the next batch" in err
     assert "merged 30 batches of hires into 1" in err
     kinds = [event.kind for event in eq.Monitor("bias.sqlite").history("hires").events]
     assert kinds == ["withdrawn", "acknowledged", "merged"]
