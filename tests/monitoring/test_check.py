@@ -410,7 +410,7 @@ def test_a_policy_file_has_limits(monitor, tmp_path, text, why):
     (tmp_path / "limits.toml").write_text(text, encoding="utf-8")
     with pytest.raises(InputError, match=why):
         monitor.check("hires", policy=tmp_path / "limits.toml")
-    with pytest.raises(InputError, match="`policy` is a Policy, a mapping"):
+    with pytest.raises(InputError, match="`policy` must be a Policy, a mapping"):
         monitor.check("hires", policy=[1])
 
 

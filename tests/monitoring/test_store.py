@@ -118,7 +118,7 @@ def test_windows_are_sums_of_batches(monitor):
         last += batch
     assert monitor.counts("hires", window="30d") == last
     assert monitor.counts("hires", since="2026-01-02", until="2026-01-03") == batches[1]
-    with pytest.raises(InputError, match="no batch in that time"):
+    with pytest.raises(InputError, match="no batch in this time range"):
         monitor.counts("hires", since="2030-01-01")
     with pytest.raises(InputError, match="either `window` or `since`"):
         monitor.counts("hires", since="2026-01-01", window="3d")
@@ -169,10 +169,10 @@ def test_names_that_differ_only_in_case_are_refused(monitor):
 def test_weights_and_empty_batches_are_refused(monitor):
     frame = {"sex": ["w", "m"], "hired": ["yes", "no"], "weight": [1.5, 2.0]}
     how = {"sensitive_features": ["sex"], "label": "hired"}
-    with pytest.raises(InputError, match="these are weighted; leave out `weight`"):
+    with pytest.raises(InputError, match="these counts are weighted; leave out `weight`"):
         monitor.add(frame, name="hires", weight="weight", **how)
     weighted = eq.count(frame, weight="weight", **how)
-    with pytest.raises(InputError, match="these are weighted"):
+    with pytest.raises(InputError, match="these counts are weighted"):
         monitor.add(weighted, name="hires")
     fill(monitor, [day()])
     with pytest.raises(InputError, match="has no rows"):

@@ -33,7 +33,7 @@ class BatchOptions:
     )
     every: Every = option(
         "day",
-        help="Length of the batches into which `time_column` splits a table. Days, weeks and months begin in the "
+        help="Length of the batches into which `time_column` splits a table. Days, weeks and months follow the "
         "`timezone`.",
         group="Which batches",
     )

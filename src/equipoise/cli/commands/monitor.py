@@ -87,8 +87,8 @@ added.""",
 @options.request(
     CountRequest,
     ReadOptions,
-    sensitive_features={"help": "Sensitive attributes. Required with the first batch."},
-    label={"help": "Label column. Required with the first batch."},
+    sensitive_features={"help": "Sensitive attributes. Name them with the first batch."},
+    label={"help": "Label column. Name it with the first batch."},
 )
 @options.run
 @options.json
