@@ -281,10 +281,10 @@ def section(*, write: bool = False) -> Section:
     (mean, cut), (missed, width) = false_changes(rng), sequences(rng)
     body = _body(found, late, limited, families)
     body.append(
-        f"The change detector had its first false alarm after {mean:,.0f} batches on average, where streams "
-        f"were cut off at {cut:,} (200 streams, {AT[0]} + {AT[1]} rows, rate {RATE:g}, limit 0). Of "
-        f"{SEQUENCES:,} confidence sequences {missed:.1%} ever missed the true UB in {BATCHES} batches; at the end "
-        f"they were {width:.2f} times as wide as an interval that may be looked at once (median)."
+        f"The change detector raised its first false alarm after {mean:,.0f} batches on average. The simulation stopped "
+        f"after {cut:,} batches (200 streams, {AT[0]} + {AT[1]} rows, rate {RATE:g}, limit 0). Of {SEQUENCES:,} confidence "
+        f"sequences, {missed:.1%} missed the true UB at any time in {BATCHES} batches. After the last batch, their median "
+        f"width was {width:.2f} times that of a fixed-sample confidence interval."
     )
     if write:
         write_into(PAGE, body)
@@ -328,7 +328,7 @@ def _body(
         markdown_table(["rate", "rows of the group", *names], rows),
         DELAY_TEXT,
         markdown_table(["test", "false alarms", *_shift_names(SHIFTS)], late),
-        f"The same with the limit {LIMIT:g}, which χ² tests do not have:",
+        f"Delays for the limit {LIMIT:g}, which these χ² tests cannot test:",
         markdown_table(["test", *_shift_names(LIMIT_SHIFTS)], limited),
         FAMILY_TEXT,
         markdown_table(["groups", "streams", "any alert"], told),
@@ -340,21 +340,23 @@ def _shift_names(shifts: Sequence[float]) -> list[str]:
 
 
 QUIET_TEXT = (
-    f"**Quiet streams.** {STREAMS:,} streams of {BATCHES} batches were simulated for each line, α = {ALPHA:g}. "
-    "The overall rate starts as told and drifts: its odds rise and fall by the factor 1.7, with a random walk "
-    "beside; the group's share of a batch goes from a quarter to four tenths, to a tenth and back. Numbers are "
-    "the shares of streams with any alarm. In the first three columns UB is on the border of the limit in every "
-    "batch, or 0 where the limit is 0. The others are tests of equal rates at the level 0.05, repeated after "
-    f"every batch: of the batch, of the last {WINDOW} batches, and of all so far."
+    f"**Quiet streams.** Each row shows the results of {STREAMS:,} simulated streams of {BATCHES} batches, with "
+    f"α = {ALPHA:g}. The overall rate starts at the rate in the first column and drifts: its odds rise and fall by the "
+    "factor 1.7, with an additional random walk. The group's share of a batch moves from 25% to 40%, to 10%, and back. "
+    "The numbers are the shares of streams with any alarm. In the e-value columns, |UB| is equal to the limit in every "
+    "batch, so that all these streams are inside their limits. The χ² columns are tests of equal rates at the level "
+    "0.05 in the streams with UB 0. They are repeated after every batch: on this batch, on the last "
+    f"{WINDOW} batches, and on all batches so far."
 )
 DELAY_TEXT = (
-    f"**Delays.** Batches of {AT[0]} rows of the group and {AT[1]} others, overall rate {RATE:g}, limit 0. The "
-    f"first column of numbers is the share of {BATCHES}-batch streams without bias that raise an alarm; the others "
-    "are the median number of batches until a bias is found that is there from the beginning, or from batch "
-    f"{LATE + 1} on (*later*), in brackets the share of streams with a false alarm before it. α/200 is the level "
-    f"of tests that are planned for {BATCHES} batches and no more."
+    f"**Delays.** Each batch has {AT[0]} rows of the group and {AT[1]} other rows. The overall rate is {RATE:g}, and the "
+    f"limit is 0. The column *false alarms* shows the share of {BATCHES}-batch streams without bias that raise an alarm. "
+    "The other columns show the median number of batches until a bias is found. The bias is there from the beginning, or "
+    f"from batch {LATE + 1} on (*later*). Brackets contain the share of streams with a false alarm before the bias "
+    "begins; if this share is above one half, no median is shown. α/200 is the level of tests that are planned for "
+    f"exactly {BATCHES} batches."
 )
 FAMILY_TEXT = (
-    "**Many groups.** Streams of several attributes, all groups and labels together, with the e-BH procedure and "
-    "the limit 0; share of streams with any alert."
+    "**Many groups.** These streams have several attributes. All groups and labels are tested together with the e-BH "
+    "procedure, and the limit is 0. The last column shows the share of streams with any alert."
 )

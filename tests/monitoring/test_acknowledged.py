@@ -33,7 +33,9 @@ def test_alerts_before_an_acknowledgement_stay_in_the_history(monitor):
     assert list(map(told, after.alarms)) == list(map(told, before.alarms))
     for alarm in after.alarms:
         assert (alarm.end, alarm.ended) == (START + 29 * DAY, "acknowledgement")
-    assert f"{len(after.alarms)} earlier alerts lasted until acknowledged." in after.sentences
+    assert (
+        f"{len(after.alarms)} earlier alerts lasted until the acknowledgement." in after.sentences
+    )
     assert after.alarm_grid().rows[0][1] == "2026-01-30, acknowledged"
     data = json.loads(after.to_json())
     assert {alarm["ended"] for alarm in data["alarms"]} == {"acknowledgement"}
@@ -97,7 +99,7 @@ def test_alerts_that_ended_by_themselves_say_so(monitor):
     history = monitor.history("hires")
     ended = {a.ended for a in history.alarms if a.start is not None}
     assert "evidence" in ended
-    assert any("ended, as the evidence fell" in said for said in history.sentences)
+    assert any("ended because the evidence fell" in said for said in history.sentences)
 
 
 def test_acknowledgements_and_alerts_before_them_are_in_the_charts(monitor, tmp_path):
@@ -131,7 +133,7 @@ def test_of_merged_batches_nothing_is_guessed(monitor, tmp_path):
     history = monitor.history("hires")
     assert history.alarms == ()
     assert [each.known for each in history.acknowledgements] == [False]
-    (said,) = [s for s in history.sentences if "their evidence is gone" in s]
+    (said,) = [s for s in history.sentences if "their evidence is no longer stored" in s]
     write_page(history, tmp_path / "h.html")
     page = (tmp_path / "h.html").read_text(encoding="utf-8")
     assert "No alert has been raised" not in page

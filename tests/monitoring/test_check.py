@@ -25,7 +25,7 @@ def test_a_quiet_stream_raises_no_alert(monitor):
     assert (check.status, check.exit_code, check.alerts) == ("inside", 0, ())
     assert (
         check.outcome
-        == "No alert: the evidence is not strong enough against the limit of any of the 4 group and "
+        == "No alert: the evidence against the limit is not strong enough for any of the 4 group and "
         "label pairs."
     )
     assert (check.batches, check.rows) == (60, 6000)
@@ -44,11 +44,11 @@ def test_a_biased_stream_raises_one_and_says_how_sure(monitor):
     assert check.alerts[0].log10_e == max(f.log10_e for f in check.alerts)
     told = check.explain(replace(worst, log10_e=math.log10(250.9)))
     assert told.endswith(
-        "the chance of ever seeing this much evidence against it was at most 1 in 250, and against any "
-        "of the 4 groups and labels that are watched, 1 in 62."
+        "the probability of ever seeing such strong evidence would be at most 1 in 250, or 1 in 62 for any "
+        "of the 4 groups and labels that are tested."
     )
     assert check.explain(replace(worst, log10_e=0.5)).endswith(
-        "at most 1 in 3; 4 groups and labels are watched."
+        "at most 1 in 3. 4 groups and labels are tested."
     )
 
 
@@ -67,10 +67,10 @@ def test_one_pair_is_told_in_the_singular(monitor):
     rule = {"group": "sex=w", "label": "yes", "max_abs_ub": 0.1}
     check = monitor.check("hires", policy={"rules": [rule]})
     assert check.outcome == "Alert: 1 of 1 group and label pair is outside its limit."
-    assert "watched" not in check.sentences[1]
+    assert "groups and labels" not in check.sentences[1]
     wide = {"policy": {"rules": [{**rule, "max_abs_ub": 0.9}]}}
     assert monitor.check("hires", **wide).outcome == (
-        "No alert: the evidence is not strong enough against the limit of the one group and label pair."
+        "No alert: the evidence against the limit is not strong enough for the one group and label pair."
     )
     assert monitor.check("hires", **wide, alert_on="changes").outcome == (
         "No alert: the change detector is not above its threshold for the one group and label pair."
@@ -106,13 +106,13 @@ def test_the_change_detector_can_be_what_alerts(monitor):
     by_changes = monitor.check("hires", alert_on="changes")
     assert by_evidence.status == "inside"
     assert [str(f.group) for f in by_evidence.changes]
-    assert "The change detector sees" in " ".join(by_evidence.sentences)
+    assert "The change detector reports" in " ".join(by_evidence.sentences)
     assert by_changes.exit_code == 1
     assert {f.kind for f in by_changes.alerts} == {"changed"}
-    assert by_changes.outcome.endswith("has left its limit, by the change detector.")
+    assert by_changes.outcome.endswith("has left its limit according to the change detector.")
     said = by_changes.sentences[1]
-    assert "the change detector is above its threshold for |uniform_bias| ≤ 0.1" in said
-    assert "once in at least 1,000 batches on average, for all groups and labels together" in said
+    assert "has left the limit |uniform_bias| ≤ 0.1" in said
+    assert "at least 1,000 batches apart on average, for all groups and labels together" in said
     assert "at most 1 in" not in said
     assert monitor.check("hires", alert_on="both").exit_code == 1
 
@@ -217,7 +217,7 @@ def test_a_ratio_to_a_named_group_is_tested(monitor):
     assert [str(f.group) for f in check.alerts] == ["race=c"]
     unseen = monitor.check("hires", policy={"rules": [{**rule, "reference": "race=z"}]})
     assert unseen.findings == ()
-    assert unseen.remarks == ("No batch has had race=z so far, which a rule names.",)
+    assert unseen.remarks == ("A rule names race=z, which no batch has contained so far.",)
     with pytest.raises(InputError, match="cannot be tested batch by batch"):
         monitor.check("hires", policy={"rules": [{"measure": "mean_difference", "max_abs": 0.1}]})
 
@@ -229,7 +229,7 @@ def test_small_and_vanished_groups_are_states_of_their_own(monitor):
     assert check.status == "undecided"
     assert check.exit_code == 3
     assert finding(check, "sex=x").kind == "too small"
-    assert "have too few rows to judge. Leave small groups out with `min_count`." in check.outcome
+    assert "have too few rows to judge. Use `min_count` to leave out small groups." in check.outcome
     assert monitor.check("hires", min_count=30).exit_code == 0
 
     men = counts({("m", "yes"): 30, ("m", "no"): 70, ("x", "yes"): 3, ("x", "no"): 7})
@@ -246,7 +246,7 @@ def test_a_stream_with_nothing_to_compare_is_undecided(monitor):
     fill(monitor, [counts({("w", "yes"): 5, ("w", "no"): 5})] * 3)
     check = monitor.check("hires")
     assert (check.status, check.findings) == ("undecided", ())
-    assert "Nothing can be judged yet" in check.outcome
+    assert "there is nothing to test yet" in check.outcome
 
 
 def test_acknowledging_begins_the_tests_anew(monitor):
@@ -317,9 +317,9 @@ def test_rules_that_were_not_checked_before_merging_begin_after_it(monitor):
     monitor.check("hires")
     monitor.merge("hires", older_than="14d")
     check = monitor.check("hires", max_abs_ub=0.2)
-    assert any("The tests begin after the merged batches" in text for text in check.remarks)
+    assert any("The tests start after the merged batches" in text for text in check.remarks)
     (said,) = monitor.check("hires").remarks
-    assert said == "Confidence sequences are those of the 21 batches that were not merged."
+    assert said == "The confidence sequences use only the 21 batches that were not merged."
 
 
 def test_a_stream_that_was_merged_as_a_whole_says_so(monitor):
@@ -330,9 +330,9 @@ def test_a_stream_that_was_merged_as_a_whole_says_so(monitor):
             monitor.withdraw("hires", id=batch.id)
     check = monitor.check("hires", max_abs_ub=0.7)
     assert check.sentences == (
-        "No batch has come since the tests began. Nothing can be judged yet.",
+        "No batch has been added since the tests started, so there is nothing to test yet.",
         (
-            "The tests begin after the merged batches, because no evidence of these rules was kept when "
+            "The tests start after the merged batches, because no evidence for these rules was kept when "
             "they were merged."
         ),
     )
@@ -382,7 +382,7 @@ def test_values_of_ratios_and_of_targets_are_told(monitor):
     women = finding(check, "sex=w")
     assert women.kind == "outside"
     assert women.value == pytest.approx(0.5)
-    assert "the ratio of rates is 0.5 and UB +0.333" in check.explain(women)
+    assert "the ratio of rates is 0.5 and UB is +0.333" in check.explain(women)
     rule = {"group": "sex=w", "label": "yes", "k": 0.6, "max_abs_ub": 0.05}
     check = monitor.check("hires", policy={"rules": [rule]})
     women = finding(check, "sex=w")
@@ -397,8 +397,8 @@ def test_what_is_said_of_a_group_without_an_alert_is_no_alert(monitor):
     fill(monitor, quiet(10))
     check = monitor.check("hires")
     said = check.explain(finding(check, "sex=w"))
-    assert "does not hold" not in said
-    assert "which is no alert" in said
+    assert "outside the limit" not in said
+    assert said.startswith("There is no alert for sex=w for yes.")
 
 
 def test_a_check_says_why_there_is_nothing_to_judge(monitor):
@@ -408,7 +408,9 @@ def test_a_check_says_why_there_is_nothing_to_judge(monitor):
     few = monitor.check("hires", min_count=5000)
     assert few.outcome.startswith("No group with at least 5,000 rows could be compared")
     monitor.acknowledge("hires")
-    assert monitor.check("hires").outcome.startswith("No batch has come since the tests began.")
+    assert monitor.check("hires").outcome.startswith(
+        "No batch has been added since the tests started"
+    )
 
 
 def test_a_significance_of_single_tables_is_not_shown(monitor):
@@ -431,7 +433,7 @@ def test_a_policy_file_has_limits(monitor, tmp_path, text, why):
     (tmp_path / "limits.toml").write_text(text, encoding="utf-8")
     with pytest.raises(InputError, match=why):
         monitor.check("hires", policy=tmp_path / "limits.toml")
-    with pytest.raises(InputError, match="`policy` is a Policy, a mapping"):
+    with pytest.raises(InputError, match="`policy` must be a Policy, a mapping"):
         monitor.check("hires", policy=[1])
 
 
@@ -455,7 +457,7 @@ def test_merging_keeps_the_evidence_of_rules_that_are_given_with_it(monitor, tmp
         evidence = [f.log10_e for f in other.findings]
         assert [f.log10_e for f in one.findings] == pytest.approx(evidence)
         unknown = monitor.check("hires", max_abs_ub=0.3)
-        assert any("no evidence of these rules" in text for text in unknown.remarks)
+        assert any("no evidence for these rules" in text for text in unknown.remarks)
 
 
 def test_rules_may_name_what_has_not_been_seen_yet(monitor):
@@ -468,7 +470,7 @@ def test_rules_may_name_what_has_not_been_seen_yet(monitor):
     check = monitor.check("hires", policy={"rules": rules})
     assert {f.rule.max_abs for f in check.findings} == {0.2}
     assert len(check.remarks) == 2
-    assert "No batch has had sex=x so far, which a rule names." in check.remarks
+    assert "A rule names sex=x, which no batch has contained so far." in check.remarks
     fill(
         monitor, [counts({("x", "maybe"): 3, ("w", "yes"): 4})], start=START + datetime.timedelta(9)
     )

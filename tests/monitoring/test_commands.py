@@ -34,7 +34,7 @@ def test_a_stream_is_added_to_checked_and_shown(folder, capsys):
     assert typed(f"add one.csv {WHERE} --sensitive sex --label hired --at 2026-11-14 --id one") == 0
     assert capsys.readouterr().out == "Added the batch one of 2026-11-14 with 40 rows to hires.\n"
     assert typed(f"add one.csv {WHERE} --at 2026-11-14 --id one") == 0
-    assert "is already there; nothing was changed" in capsys.readouterr().out
+    assert "is already there. Nothing was changed." in capsys.readouterr().out
     for n in range(15, 30):
         people(folder / "day.csv", {"w": 2, "m": 12})
         assert typed(f"add day.csv {WHERE} --at 2026-11-{n}") == 0
@@ -75,13 +75,13 @@ def test_one_error_is_one_sentence_and_nothing_is_added(folder, capsys):
         ),
         (f"add two.csv {WHERE} --time-column sex", "has values that are no times, such as 'm'"),
         (f"add two.csv {WHERE} --time-column day --at 2026-11-14", "leave out --at"),
-        (f"add two.csv {WHERE} --every week", "name the column of times, or leave out --every"),
-        (f"add two.csv {WHERE} --every day", "name the column of times, or leave out --every"),
+        (f"add two.csv {WHERE} --every week", "add --time-column, or leave out --every"),
+        (f"add two.csv {WHERE} --every day", "add --time-column, or leave out --every"),
         (f"add two.csv {WHERE} --tag region=north --tag region=south", "is given twice"),
         ("check --store bias.sqlite --name hire", "Did you mean 'hires'?"),
         ("check --store none.sqlite --name hires", "there is no store none.sqlite"),
         (f"check {WHERE} --webhook http://localhost/x", "together"),
-        (f"check {WHERE} --webhook-always", "--webhook-always needs --webhook"),
+        (f"check {WHERE} --webhook-always", "--webhook-always requires --webhook"),
         (f"check {WHERE} --webhook garbage --webhook-key-file key", "no address of a webhook"),
         (f"check {WHERE} --policy none.toml", "none.toml cannot be read"),
         (f"plan {WHERE} --window 3x", "'3x' is not a span of time"),
@@ -108,7 +108,7 @@ def test_a_table_is_split_and_what_is_left_out_is_told(folder, capsys):
     assert typed(line) == 0
     assert capsys.readouterr().out.splitlines()[:3] == [
         "Added 2 batches with 2 rows to hires, 2026-03-27 to 2026-03-28.",
-        "1 row without a time is in no batch.",
+        "1 row without a time was left out.",
         "1 row without a label was left out.",
     ]
     table.write_text("t,sex,hired\n2026-03-27,m,no\n2026-03-28,w,no\n", encoding="utf-8")
@@ -117,7 +117,10 @@ def test_a_table_is_split_and_what_is_left_out_is_told(folder, capsys):
         capsys.readouterr().err
     )
     assert typed(f"{line} --replace") == 0
-    assert capsys.readouterr().out.splitlines()[1:] == ["1 was corrected.", "1 was already there."]
+    assert capsys.readouterr().out.splitlines()[1:] == [
+        "Corrected 1 batch.",
+        "Skipped 1 batch that was already there.",
+    ]
     # A default is no error where it does not apply.
     (folder / "equipoise.toml").write_text('[monitor]\nevery = "month"\n', encoding="utf-8")
     assert typed(f"add rows.csv {WHERE} --at 2026-04-01") == 0
@@ -186,7 +189,7 @@ def test_the_history_is_changed_by_name_and_reason(folder, capsys):
     assert typed(f"merge {WHERE} --older-than 4w --every month") == 0
     err = capsys.readouterr().err
     assert f"withdrew the batch {first} of hires" in err
-    assert "begin anew" in err
+    assert "restart with the next batch" in err
     assert "merged 30 batches of hires into 1" in err
     kinds = [event.kind for event in eq.Monitor("bias.sqlite").history("hires").events]
     assert kinds == ["withdrawn", "acknowledged", "merged"]
@@ -282,7 +285,7 @@ def test_a_check_without_an_alert_shows_who_is_nearest_to_one(folder, capsys):
         fill(monitor, biased(20), name="biased")
     assert typed(f"check {WHERE}") == 0
     out = capsys.readouterr().out
-    assert "The most evidence so far; the first alert takes an e-value of 80:" in out
+    assert "The largest e-values so far (the first alert requires 80):" in out
     assert out.count("inside  sex=") == 4
     assert "UB: 1 − rate in the group / overall rate" in out
     assert typed("check --store bias.sqlite --name biased") == 1

@@ -73,7 +73,7 @@ def test_a_period_with_another_mix_is_told(monitor):
     fill(monitor, [*usual, odd])
     history = monitor.history("hires")
     assert history.unusual[0].start == START + datetime.timedelta(days=30)
-    assert "have another mix of groups and labels" in " ".join(history.sentences)
+    assert "the mix of groups and labels differs" in " ".join(history.sentences)
     distance = history.periods[-1].distance
     rest = usual[0]
     for batch in usual[1:]:
@@ -125,7 +125,7 @@ def test_a_history_without_batches_has_a_page_without_charts(monitor, tmp_path):
     assert history.periods == ()
     write_page(history, tmp_path / "h.html")
     page = (tmp_path / "h.html").read_text(encoding="utf-8")
-    assert "Nothing can be judged yet" in page
+    assert "there is nothing to test yet" in page
     assert "<svg" not in page
 
 

@@ -116,7 +116,7 @@ def test_a_table_is_not_split_again_in_another_way(monitor):
     for other, told in ((berlin, "day in Europe/Berlin"), ({"every": "week"}, "week in UTC")):
         with pytest.raises(
             InputError,
-            match=f"batches of hires were split by day in UTC, not by {told}, .* use the same, or give",
+            match=f"batches of hires were split by day in UTC, not by {told}. .* Use the same `every`",
         ):
             monitor.add(rows, **how, **other)
     assert monitor.counts("hires").n == 2

@@ -39,7 +39,7 @@ def test_a_batch_that_is_there_is_not_added_again(monitor):
     again = monitor.add(day(), name="hires", at="2026-01-01")
     assert (first.added, again.added) == (1, 0)
     assert again.sentences == (
-        f"The batch {first.batch.id} of hires is already there; nothing was changed.",
+        f"The batch {first.batch.id} of hires is already there. Nothing was changed.",
     )
     assert monitor.counts("hires").n == 200
     other = monitor.add(day(), name="hires", at="2026-01-02")
@@ -118,7 +118,7 @@ def test_windows_are_sums_of_batches(monitor):
         last += batch
     assert monitor.counts("hires", window="30d") == last
     assert monitor.counts("hires", since="2026-01-02", until="2026-01-03") == batches[1]
-    with pytest.raises(InputError, match="no batch in that time"):
+    with pytest.raises(InputError, match="no batch in this time range"):
         monitor.counts("hires", since="2030-01-01")
     with pytest.raises(InputError, match="either `window` or `since`"):
         monitor.counts("hires", since="2026-01-01", window="3d")
@@ -130,7 +130,7 @@ def test_tags_choose_batches(monitor):
     assert monitor.counts("hires", tags=["region=south"]) == day(women=10)
     assert monitor.check("hires", tags={"region": "north"}).batches == 1
     with pytest.raises(
-        InputError, match=r"has the tag region=east; there are region=north, region"
+        InputError, match=r"has the tag region=east; its tags are region=north, region"
     ):
         monitor.check("hires", tags={"region": "east"})
     with pytest.raises(InputError, match="a tag is written name=value"):
@@ -169,10 +169,10 @@ def test_names_that_differ_only_in_case_are_refused(monitor):
 def test_weights_and_empty_batches_are_refused(monitor):
     frame = {"sex": ["w", "m"], "hired": ["yes", "no"], "weight": [1.5, 2.0]}
     how = {"sensitive_features": ["sex"], "label": "hired"}
-    with pytest.raises(InputError, match="these are weighted; leave out `weight`"):
+    with pytest.raises(InputError, match="these counts are weighted; leave out `weight`"):
         monitor.add(frame, name="hires", weight="weight", **how)
     weighted = eq.count(frame, weight="weight", **how)
-    with pytest.raises(InputError, match="these are weighted"):
+    with pytest.raises(InputError, match="these counts are weighted"):
         monitor.add(weighted, name="hires")
     fill(monitor, [day()])
     with pytest.raises(InputError, match="has no rows"):

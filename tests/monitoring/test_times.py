@@ -231,11 +231,11 @@ def test_missing_times_are_left_out_and_told(tmp_path):
     rows = people(["2026-03-15", "", "?", None])
     added = monitor.add(rows, name="s", na=["?"], **how)
     assert (added.added, added.left_out) == (1, 3)
-    assert added.sentences[1] == "3 rows without a time are in no batch."
+    assert added.sentences[1] == "3 rows without a time were left out."
     # A second table is read with the same missing values, and the column is one of it.
     again = monitor.add(people(["2026-03-15", "?"]), name="s", time_column="t")
     assert (again.added, again.left_out) == (0, 1)
-    assert again.sentences[1] == "1 row without a time is in no batch."
+    assert again.sentences[1] == "1 row without a time was left out."
 
 
 def test_a_column_of_times_that_is_not_there_is_suggested(tmp_path):
@@ -259,9 +259,8 @@ def test_a_condition_and_a_query_apply_before_the_split(tmp_path):
     assert [r.batch.n for r in added.receipts] == [2, 1]
     # They are those of the stream, without the column of times.
     assert monitor.counts("s").reading.sql == query
-    assert (
-        monitor.add(rows, name="s", time_column="moment").sentences[-1] == "2 were already there."
-    )
+    again = monitor.add(rows, name="s", time_column="moment")
+    assert again.sentences[-1] == "Skipped 2 batches that were already there."
 
 
 ZONES = ("Europe/Berlin", "America/Havana", "Asia/Kathmandu", "Australia/Lord_Howe", "Africa/Cairo")

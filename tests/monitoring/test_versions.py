@@ -35,7 +35,7 @@ def test_a_correction_without_a_time_keeps_the_time_and_the_tags(monitor):
     (batch,) = current(monitor)
     assert (batch.starts.day, batch.tags) == (5, {"region": "south"})
     again = monitor.add(day(women=11), name="hires", id="one", replace=True)
-    assert "already there; nothing was changed" in again.sentences[0]
+    assert "already there. Nothing was changed." in again.sentences[0]
 
 
 def test_a_time_or_tags_alone_are_corrected(monitor):
@@ -90,7 +90,7 @@ def test_a_period_with_other_counts_is_refused_or_corrected(monitor):
     added = monitor.add(more, name="hires", time_column="t", replace=True)
     assert [r.outcome for r in added.receipts] == ["there", "corrected", "added"]
     assert added.sentences[0].startswith("Added 1 batch with 1 row to hires")
-    assert added.sentences[1:] == ("1 was corrected.", "1 was already there.")
+    assert added.sentences[1:] == ("Corrected 1 batch.", "Skipped 1 batch that was already there.")
     assert monitor.counts("hires").n == 5
     again = monitor.add(more, name="hires", time_column="t", replace=True)
     assert {r.outcome for r in again.receipts} == {"there"}

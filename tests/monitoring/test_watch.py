@@ -431,7 +431,7 @@ def test_merging_again_keeps_the_evidence(opened):
     same(whole.check("hires"), twice.check("hires"))
     said = twice.check("hires").sentences
     assert not [s for s in said if "no evidence" in s]
-    assert [s for s in said if s.startswith("Confidence sequences are those of the")]
+    assert [s for s in said if s.startswith("The confidence sequences use only the")]
 
 
 def test_tags_that_come_after_a_merge_are_tested(opened):

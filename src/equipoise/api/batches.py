@@ -1,4 +1,4 @@
-"""How the batches of a stream are counted: like the first one, each at its time."""
+"""Count the batches of a stream, each in the same way as the first one."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ DEFAULT_LIMIT = 0.1
 """Largest |UB| that is allowed where no rule says otherwise."""
 
 _WEIGHTS = (
-    "a stream holds numbers of rows, and these are weighted; leave out `weight`. With `count`, a "
-    "column of whole numbers is taken as numbers of rows. Nothing was added."
+    "a stream contains numbers of rows, but these counts are weighted; leave out `weight`. If a column "
+    "contains numbers of rows, name it with `count`. Nothing was added."
 )
 
 
@@ -55,7 +55,7 @@ def watched_by(policy: Any, given: WatchOptions) -> Watched:
         data = _limits_in(policy)
     elif policy is not None and not isinstance(policy, (Mapping, Policy)):
         raise InputError(
-            f"`policy` is a Policy, a mapping as in equipoise.toml, or the path of a file, not {policy!r}."
+            f"`policy` must be a Policy, a mapping as in equipoise.toml, or the path of a file, not {policy!r}."
         )
     max_order, favourable = given.max_order, given.favourable
     if not isinstance(data, Policy):
@@ -88,13 +88,12 @@ def require_batch(at: Any, time_column: Any, every: Any, id_: Any) -> None:
         batch_name(id_)
     if time_column is None and every != "day":
         raise InputError(
-            "`every` is the length of the batches that `time_column` makes; name the column of times, or leave "
-            "out `every`."
+            "`every` sets the length of the batches of `time_column`; add `time_column`, or leave out `every`."
         )
     if time_column is not None and not isinstance(time_column, str):
         raise InputError(f"`time_column` must be the name of a column, not {short(time_column)}.")
     if time_column is not None and at is not None:
-        raise InputError("`time_column` gives every batch its time; leave out `at`.")
+        raise InputError("`time_column` already sets the time of each batch; leave out `at`.")
 
 
 def _limits_in(file: str | os.PathLike[str]) -> Any:
@@ -121,7 +120,7 @@ def count_batch(
         _refuse_weights(data)
         require_encodable(text for axis in data.axes for text in (axis.name, *axis.values))
         if time_column is not None:
-            raise InputError("counts have no column of times; give rows, or `at`.")
+            raise InputError("counts have no column of times; pass a table of rows, or use `at`.")
         if known is not None:
             require_same(known, data, None)
         return data, known or _new_stream(name, data, {}), ()
@@ -146,8 +145,8 @@ def count_batch(
     if expected is not None and (expected.renamed or expected.vanished):
         if time_column is not None:
             raise InputError(
-                f"columns of {name} have vanished or been renamed ({' '.join(remarks)}); split the table "
-                "by day yourself, or rename its columns."
+                f"a table with `time_column` must have all columns of {name} ({' '.join(remarks)}); rename its "
+                "columns, or add a separate table for each batch."
             )
         counts = expected.restore(counts, known.request)
     return counts, known, remarks
@@ -181,7 +180,7 @@ def require_same(stream: Stream, counts: Counts, time_column: str | None) -> Non
     mine = {n: b for n, b in stream.request.bins.items() if isinstance(b, tuple)}
     if mine != {n: tuple(b) for n, b in counts.bins.items()}:
         raise InputError(
-            f"the batches of {stream.name} have the bins {mine}, not {dict(counts.bins)}; use the same. "
+            f"the batches of {stream.name} have the bins {mine}, not {dict(counts.bins)}; use the same bins. "
             "Nothing was added."
         )
 
@@ -190,8 +189,8 @@ def _other_columns(stream: Stream, names: Sequence[str]) -> InputError:
     *sensitive, label = names
     return InputError(
         f"the stream {stream.name} has the sensitive attributes {', '.join(stream.request.sensitive)} and "
-        f"the label {stream.request.label}, not {', '.join(sensitive)} and {label}; use these, or another "
-        "name for the stream. Nothing was added."
+        f"the label {stream.request.label}, not {', '.join(sensitive)} and {label}; use the same columns, or "
+        "another stream name. Nothing was added."
     )
 
 
@@ -224,8 +223,8 @@ def _require_request(
     for option in _AS_FIRST:
         if options.get(option) is not None and options[option] not in (before.get(option), ()):
             raise InputError(
-                f"the first batch of {stream.name} was counted with {option} = {before.get(option)!r}, and "
-                f"others are counted alike; leave out `{option}`. Nothing was added."
+                f"the first batch of {stream.name} was counted with {option} = {before.get(option)!r}, and all "
+                f"batches must be counted in the same way; leave out `{option}`. Nothing was added."
             )
 
 
@@ -292,7 +291,9 @@ def _count_times(
 ) -> Counts:
     """Count a table with the time of each row as one more attribute."""
     if columns["y"] is not None:
-        raise InputError("`time_column` names a column of a table; give `data` instead of `y`.")
+        raise InputError(
+            "`time_column` is the name of a column in a table; use `data` instead of `y`."
+        )
     how, left = take(ReadOptions, options)
     engine, left = take_engine(left, progress)
     na = options.get("na") or ()
@@ -333,8 +334,8 @@ def require_split(stream: str, split: Periods, before: Periods, id_: str | None)
     if id_ is None and split != before:
         raise InputError(
             f"the batches of {stream} were split by {before.every} in {before.zone}, not by {split.every} in "
-            f"{split.zone}, by which rows would be counted twice; use the same, or give these an `id`. "
-            "Nothing was added."
+            f"{split.zone}. Rows could be counted twice. Use the same `every` and `timezone`, or give this table an "
+            "`id`. Nothing was added."
         )
 
 
@@ -361,9 +362,7 @@ def entries_of(
             for i, (at, counts) in enumerate(parts)
         ]
     if not all(entry.counts.n for entry in entries):
-        raise InputError(
-            f"the batch for {name} has no rows, so nothing was added; tables without rows say nothing."
-        )
+        raise InputError(f"the batch for {name} has no rows. Nothing was added.")
     return left_out, entries
 
 

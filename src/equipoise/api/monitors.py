@@ -1,4 +1,4 @@
-"""Watch a stream of tables: keep a history of counts, check it every day, and plan from it."""
+"""Monitor streams of tables: keep a history of counts, check it, and plan repairs from it."""
 
 from __future__ import annotations
 
@@ -59,19 +59,19 @@ if TYPE_CHECKING:
 
 
 class Monitor(StoreOwner):
-    """Watches streams of tables: their biases over time, in a history of counts.
+    """Monitor the bias of streams of tables over time.
 
-    A stream is a sequence of batches over the same columns. Only the number of rows of every cell
-    is stored, never a row.
+    A stream is a sequence of batches with the same columns. The store contains the number of rows
+    in each cell of each batch, and never a row.
 
     Parameters
     ----------
     store
-        File of SQLite, or address of a PostgreSQL database, such as
-        ``postgresql://user@host/db?schema=monitoring``. It is made with the first batch.
+        Path of a SQLite file, or address of a PostgreSQL database, such as
+        ``postgresql://user@host/db?schema=monitoring``. The first batch creates it.
     read_only
-        Whether to leave the store as it is. Checks then do not note their rules in it, for which
-        :meth:`merge` would keep the evidence.
+        If True, the store is not changed. Checks then do not record their rules in it, so that a
+        later :meth:`merge` does not keep the evidence for these rules.
 
     Examples
     --------
@@ -108,9 +108,9 @@ class Monitor(StoreOwner):
         progress: Reporter = silent,
         **options: Unpack[CountKeywords],
     ) -> Added:
-        """Add a batch to a stream, which is made with its first batch.
+        """Add a batch to a stream. The first batch creates the stream.
 
-        Adding a batch that is already there changes nothing. Late batches are added like others.
+        Adding a batch that is already there changes nothing. You can add late batches like any others.
 
         Parameters
         ----------
@@ -119,33 +119,34 @@ class Monitor(StoreOwner):
         name
             Name of the stream.
         sensitive_features, label
-            Columns of the stream. Later batches need not name them again.
+            Columns of the stream. You can omit them for later batches.
         at
-            Time of the batch: a text such as ``"2026-11-15"``, a date or a datetime. By default now.
+            Time of the batch: a text such as ``"2026-11-15"``, a date or a datetime. By default the
+            present time.
         time_column
-            Column with the time of each row, by which the table is split into batches. These are known by
-            their time and tags: one that is there already is not added again.
+            Column with the time of each row. It splits the table into batches, which are identified by
+            their time and tags. A batch that is already there is not added again.
         every
             Length of these batches: ``"hour"``, ``"day"``, ``"week"`` or ``"month"``.
         id
-            Id of the batch. By default a hash of its counts, its time and its tags. With ``time_column``,
-            the beginning of the ids, before the time of each batch.
+            Id of the batch. By default a hash of its counts, time and tags. With ``time_column``, each id
+            consists of this text and the time of the batch.
         tags
             Names and values, such as ``{"region": "north"}``.
         replace
-            Whether to correct a batch that is there with other counts, another time or other tags. It keeps
-            the time and the tags that are not given. Both versions are kept. A batch that is not there is
-            refused; of a table with ``time_column``, new periods are added.
+            If True, correct the counts, time or tags of a batch that is already there. A time or tags
+            that you omit stay the same, and both versions are kept. A batch that is not there is an
+            error, except for new periods of a table with ``time_column``.
         timezone
-            Time zone of times that state none, and of the days of ``time_column``: a name or a tzinfo.
+            Time zone of times without an offset, and of the periods of ``time_column``: a name or a tzinfo.
         **options
             How the table is counted; see Other Parameters. Later batches are counted like the first.
 
         Returns
         -------
         Added
-            What became of the batch, and what differs from earlier ones: new values, columns that
-            vanished or were renamed, late arrival.
+            What was added, corrected or already there, and how it differs from earlier batches: new
+            values, missing or renamed columns, late arrival.
         """
         zone, name, given_tags = zone_named(timezone), stream_name(name), read_tags(tags) or None
         require_batch(at, time_column, every, id)
@@ -179,14 +180,16 @@ class Monitor(StoreOwner):
 
     @alone
     def withdraw(self, name: str, *, id: str, reason: str = "") -> None:  # noqa: A002
-        """Take a batch out of all sums and tests. It is kept, and may be added again with ``replace``.
+        """Remove a batch from all sums and tests.
+
+        The store keeps the batch. You can add it again with ``replace``.
 
         Parameters
         ----------
         name, id
             Name of the stream, and id of the batch.
         reason
-            Why it is withdrawn, for the history.
+            Reason, which the history shows.
         """
         batch_name(id)
         store = self._store(write=True)
@@ -194,12 +197,12 @@ class Monitor(StoreOwner):
 
     @alone
     def acknowledge(self, name: str, *, reason: str = "") -> None:
-        """Begin all tests of a stream anew, as after an alert whose cause is mended.
+        """Restart all tests of a stream, for example after you have fixed the cause of an alert.
 
         Parameters
         ----------
         name, reason
-            Name of the stream, and what was done, for the history.
+            Name of the stream, and the reason, which the history shows.
         """
         store = self._store(write=True)
         store.acknowledge(store.stream(name), plain_reason(reason))
@@ -216,16 +219,17 @@ class Monitor(StoreOwner):
         policy: Policy | Mapping[str, Any] | str | os.PathLike[str] | None = None,
         **options: Unpack[WatchKeywords],
     ) -> tuple[int, int]:
-        """Merge older batches; totals stay the same, and so does the evidence of rules in use.
+        """Merge old batches, so that the store stays small.
 
-        The evidence is kept of all rules that the stream was checked against, and of those given here.
+        The totals stay the same. The evidence stays the same for the rules of earlier checks and for
+        the rules that you pass here. Merged batches can no longer be corrected.
 
         Parameters
         ----------
         name
             Name of the stream.
         older_than
-            Age of batches that are merged, counted from the last one that is not in the future.
+            Minimum age of the batches to merge, counted from the last batch that is not in the future.
         every
             Length of the merged batches.
         timezone
@@ -236,7 +240,7 @@ class Monitor(StoreOwner):
         Returns
         -------
         tuple[int, int]
-            How many batches were merged, and into how many.
+            Number of batches that were merged, and number of resulting batches.
         """
         zone = zone_named(timezone)
         one_of("every", every, get_args(Every))
@@ -260,25 +264,27 @@ class Monitor(StoreOwner):
         timezone: str | datetime.tzinfo = "UTC",
         **options: Unpack[WatchKeywords],
     ) -> StreamCheck:
-        """Check a stream against limits. It may be done every day: alerts hold over the whole stream.
+        """Check a stream against limits. You can do so as often as you like.
+
+        The probability that a stream inside its limits ever raises an alert is at most ``alpha``.
 
         Parameters
         ----------
         name
             Name of the stream.
         policy
-            Limits: a Policy, plain data as in ``equipoise.toml``, or the path of such a file. By
-            default the largest |UB| allowed is 0.1.
+            Limits: a Policy, a mapping as in ``equipoise.toml``, or the path of such a file. By
+            default, |UB| may be at most 0.1.
         timezone
             Time zone in which times are shown.
         **options
-            Limits and the level of alerts; see Other Parameters.
+            Limits and false alarm probability; see Other Parameters.
 
         Returns
         -------
         StreamCheck
-            Alerts, with the evidence and since when; recent changes; groups that have vanished or
-            are too small to judge.
+            Alerts with their evidence and estimated start, recent changes, and groups that have
+            vanished or are too small to judge.
         """
         store, tested = self._tested(name, policy, dict(options))
         return check_series(tested, store=store.name, zone=zone_named(timezone))
@@ -294,7 +300,7 @@ class Monitor(StoreOwner):
         timezone: str | datetime.tzinfo = "UTC",
         **options: Unpack[WatchKeywords],
     ) -> History:
-        """Show how biases, evidence, group sizes and label rates of a stream went over time.
+        """Compute the history of a stream: UB, evidence, group sizes and label rates over time.
 
         Parameters
         ----------
@@ -303,12 +309,18 @@ class Monitor(StoreOwner):
         policy
             Limits, as in :meth:`check`.
         group
-            Group whose biases are drawn; its pattern may name a label, too. A label alone draws the
-            groups with alerts and the most evidence for it. By default those for any label.
+            Group to draw, such as ``"sex=Female"``. The pattern may contain a label, too. A label alone
+            draws its groups with alerts and the most evidence. By default, the groups with alerts and
+            the most evidence for any label are drawn.
         timezone
             Time zone in which times are shown.
         **options
-            Limits and the level of alerts; see Other Parameters.
+            Limits and false alarm probability; see Other Parameters.
+
+        Returns
+        -------
+        History
+            Periods, alerts and events. It can be drawn, and written as a page or as CSV.
         """
         zone = zone_named(timezone)
         store, tested = self._tested(name, policy, dict(options))
@@ -324,10 +336,11 @@ class Monitor(StoreOwner):
         failed: Callable[[str, EquipoiseError], object] | None = None,
         **options: Unpack[WatchKeywords],
     ) -> str:
-        """Write the state of a stream, or of all, as OpenMetrics text for Prometheus.
+        """Write the state of one stream, or of all streams, as OpenMetrics text for Prometheus.
 
-        Of all streams, one that cannot be checked, as by a rule for a value that it does not have, has
-        the metric ``equipoise_check_failed`` alone. If a stream is named, the error is raised.
+        If ``name`` is None, a stream that cannot be checked has only the metric
+        ``equipoise_check_failed``. This happens, for example, if a rule names an attribute that the
+        stream does not have. With ``name``, the error is raised.
 
         Parameters
         ----------
@@ -336,9 +349,9 @@ class Monitor(StoreOwner):
         policy
             Limits, as in :meth:`check`.
         failed
-            Called with the name of each stream that cannot be checked, and the error.
+            Function that is called with the name of each stream that cannot be checked, and the error.
         **options
-            Limits and the level of alerts; see Other Parameters.
+            Limits and false alarm probability; see Other Parameters.
         """
         if name is not None:
             return write_metrics([self.check(name, policy=policy, **options)])
@@ -355,16 +368,16 @@ class Monitor(StoreOwner):
         return write_metrics(checks, without)
 
     def notify(self, check: StreamCheck, address: str, *, key: bytes) -> Delivery:
-        """Send the result of a check to a webhook, with a signature.
+        """Post the result of a check to a webhook, with a signature.
 
         Parameters
         ----------
         check
             Result of :meth:`check`.
         address
-            Address that the result is posted to.
+            Address to which the result is posted.
         key
-            Secret key of the signature, at least 16 bytes.
+            Secret key for the signature, with at least 16 bytes.
         """
         return send(check.to_dict(), address, key)
 
@@ -399,7 +412,7 @@ class Monitor(StoreOwner):
         tags: Mapping[str, str] | Sequence[str] | None = None,
         timezone: str | datetime.tzinfo = "UTC",
     ) -> Counts:
-        """Sum the counts of batches, all or those of a window. No row is read for it.
+        """Sum the counts of all batches, or of the batches of a window. No rows are read.
 
         Parameters
         ----------
@@ -407,13 +420,14 @@ class Monitor(StoreOwner):
             Name of the stream.
         window
             Length of the window that ends with the last batch, such as ``"30d"``.
-            It may not begin inside batches that were merged.
+            The window must not begin inside merged batches.
         since, until
-            Times from which and before which batches are used, not inside those that were merged.
+            Use batches from ``since`` on and before ``until``. These times must not be inside merged
+            batches.
         tags
-            Tags that the batches have.
+            Use only batches with these tags.
         timezone
-            Time zone of times that state none.
+            Time zone of times without an offset.
         """
         zone = zone_named(timezone)
         series = Series.read(self._store(), name)
@@ -423,10 +437,10 @@ class Monitor(StoreOwner):
         chosen = series.between(first, end, zone)
         if window is not None and len(chosen):
             if since is not None:
-                raise InputError("give either `window` or `since`, not both.")
+                raise InputError("use either `window` or `since`, not both.")
             chosen = chosen.lately(read_span(window), zone)
         if not len(chosen):
-            raise InputError(f"{name} has no batch in that time.")
+            raise InputError(f"{name} has no batch in this time range.")
         return chosen.total
 
     @takes(PlanOptions)
@@ -442,12 +456,12 @@ class Monitor(StoreOwner):
         progress: Reporter = silent,
         **options: Unpack[PlanKeywords],
     ) -> Plan:
-        """Plan what would repair a stream or a window of it, from its counts alone.
+        """Plan a repair of a stream, or of a window of it, from its counts alone.
 
         Parameters
         ----------
         name, window, since, until, tags, timezone
-            Batches that are summed, as in :meth:`counts`.
+            Batches to sum, as in :meth:`counts`.
         progress
             Progress callback.
         **options
@@ -478,7 +492,7 @@ class Monitor(StoreOwner):
 
     @alone
     def batches(self, name: str, *, timezone: str | datetime.tzinfo = "UTC") -> BatchList:
-        """List the batches of a stream, also those that were corrected or withdrawn.
+        """List the batches of a stream, including versions that were corrected or withdrawn.
 
         Parameters
         ----------

@@ -65,7 +65,7 @@ class Added(Result):
         said = self._one() if len(self.receipts) == 1 else self._several()
         if self.left_out:
             said.append(
-                f"{rows_text(self.left_out)} without a time {_be(self.left_out, 'is', 'are')} in no batch."
+                f"{rows_text(self.left_out)} without a time {_be(self.left_out, 'was', 'were')} left out."
             )
         if self.dropped and any(r.outcome != "there" for r in self.receipts):
             were = _be(self.dropped, "was", "were")
@@ -78,10 +78,11 @@ class Added(Result):
         (receipt,) = self.receipts
         batch = receipt.batch
         if receipt.outcome == "there":
-            return [f"The batch {batch.id} of {self.name} is already there; nothing was changed."]
-        done = "Added" if receipt.outcome == "added" else "Corrected"
-        when = shown(batch.starts, self.zone)
-        return [f"{done} the batch {batch.id} of {when} with {rows_text(batch.n)} to {self.name}."]
+            return [f"The batch {batch.id} of {self.name} is already there. Nothing was changed."]
+        when, rows = shown(batch.starts, self.zone), rows_text(batch.n)
+        if receipt.outcome == "added":
+            return [f"Added the batch {batch.id} of {when} with {rows} to {self.name}."]
+        return [f"Corrected the batch {batch.id} of {self.name}. It is of {when} and has {rows}."]
 
     def _several(self) -> list[str]:
         rows = sum(r.batch.n for r in self.receipts if r.outcome == "added")
@@ -94,9 +95,12 @@ class Added(Result):
                 f"{shown(first, self.zone)} to {shown(last, self.zone)}."
             )
         ]
-        for outcome, what in (("corrected", "corrected"), ("there", "already there")):
-            n = number[outcome]
-            said += [f"{n:,} {_be(n, 'was', 'were')} {what}."] * bool(n)
+        corrected, there = number["corrected"], number["there"]
+        if corrected:
+            said.append(f"Corrected {corrected:,} {_be(corrected, 'batch', 'batches')}.")
+        if there:
+            were = _be(there, "batch that was", "batches that were")
+            said.append(f"Skipped {there:,} {were} already there.")
         return said
 
     def grid(self) -> Grid:

@@ -22,18 +22,21 @@ from equipoise.results import FlatTable, Result, column_names
 from equipoise.values import Value, plain
 
 SCHEMA = "equipoise.monitor/1"
-UB_TOLD = "UB: 1 − rate in the group / overall rate; positive: fewer rows with the label than the group's share."
+UB_TOLD = (
+    "UB: 1 − rate in the group / overall rate. If it is positive, the group has fewer of the rows with the label "
+    "than its share of all rows."
+)
 Kind: TypeAlias = Literal["outside", "changed", "vanished", "too small", "inside"]
 KINDS: Mapping[Kind, str] = {
     "outside": "the evidence is strong enough that the limit does not hold in every batch",
-    "changed": "the bias has left the limit lately, by the change detector",
-    "vanished": "the group had rows before, and has had none for so long that chance hardly explains it",
-    "too small": "the bias of the rows so far is outside the limit, and they are too few to tell",
+    "changed": "the change detector reports that the bias has recently left the limit",
+    "vanished": "the group had rows before, and has had none for so long that chance is an unlikely explanation",
+    "too small": "the bias of the rows so far is outside the limit, but there are too few rows for a conclusion",
     "inside": "there is no alert",
 }
 
 _NO_ALERT: Mapping[AlertOn, str] = {
-    "evidence": "the evidence is not strong enough against the limit of",
+    "evidence": "the evidence against the limit is not strong enough for",
     "changes": "the change detector is not above its threshold for",
     "both": "neither the evidence nor the change detector is above its threshold for",
 }
@@ -203,7 +206,7 @@ class StreamCheck(Result):
     def outcome(self) -> str:
         """The outcome in a sentence."""
         if not self.findings:
-            return f"{self._nothing} Nothing can be judged yet."
+            return f"{self._nothing}, so there is nothing to test yet."
         if self.status == "outside":
             return f"Alert: {len(self.alerts):,} of {self._pairs} {self._are_outside}."
         if self.status == "undecided":
@@ -221,7 +224,7 @@ class StreamCheck(Result):
     def _are_outside(self) -> str:
         one = len(self.alerts) == 1
         if all(f.kind == "changed" for f in self.alerts):
-            return f"{'has left its limit' if one else 'have left their limits'}, by the change detector"
+            return f"{'has left its limit' if one else 'have left their limits'} according to the change detector"
         return "is outside its limit" if one else "are outside their limits"
 
     @property
@@ -234,7 +237,7 @@ class StreamCheck(Result):
             parts.append(f"{small:,} of {self._pairs} {verb} too few rows to judge")
         if vanished:
             parts.append(f"{vanished:,} {'group has' if vanished == 1 else 'groups have'} vanished")
-        advice = " Leave small groups out with `min_count`." if small else ""
+        advice = " Use `min_count` to leave out small groups." if small else ""
         return f"No alert, but {' and '.join(parts)}.{advice}"
 
     @property
@@ -242,12 +245,12 @@ class StreamCheck(Result):
         """Why there is no finding."""
         least = max(rule.min_count for rule in self.watched.rules)
         if not self.batches:
-            return "The stream has no batches."
+            return "The stream has no batches"
         if not self.tested:
-            return "No batch has come since the tests began."
+            return "No batch has been added since the tests started"
         if least > 1:
-            return f"No group with at least {least:,} rows could be compared with others."
-        return "No group could be compared with others in any batch."
+            return f"No group with at least {least:,} rows could be compared with others"
+        return "No group could be compared with others in any batch"
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -258,55 +261,56 @@ class StreamCheck(Result):
         if self.changes and self.watched.alert_on == "evidence":
             first = self.changes[0]
             said.append(
-                f"The change detector sees {len(self.changes):,} "
-                f"{'change' if len(self.changes) == 1 else 'changes'} that the evidence of all batches does "
-                f"not show yet, as of {first.group} for {format_value(first.label)}{self._since(first)}."
+                f"The change detector reports {len(self.changes):,} "
+                f"{'change' if len(self.changes) == 1 else 'changes'} for which the evidence of all batches is not "
+                f"strong enough yet, for example {first.group} for {format_value(first.label)}{self._since(first)}."
             )
         return (*said, *self.remarks)
 
     def explain(self, finding: StreamFinding) -> str:
-        """What one finding says, in a sentence."""
-        label = format_value(finding.label)
-        found = f"{self._value(finding)} within batches{self._since(finding)}"
+        """Explain one finding in sentences."""
+        which, limits = f"{finding.group} for {format_value(finding.label)}", finding.rule.limits
+        found = f"Within batches, {self._value(finding)}."
         if finding.kind == "outside":
+            verb = "is" if finding.since is None else "has been"
             return (
-                f"{finding.group} for {label}: {finding.rule.limits} does not hold, {found}; if the limit "
-                "held in every batch, the chance of ever seeing this much evidence against it was at most "
+                f"{which} {verb} outside the limit {limits}{self._since(finding)}. {found} If the limit held in "
+                "every batch, the probability of ever seeing such strong evidence would be at most "
                 f"1 in {_odds(finding.log10_e)}{self._of_any(finding)}."
             )
         if finding.kind == "changed":
             return (
-                f"{finding.group} for {label}: the change detector is above its threshold for "
-                f"{finding.rule.limits}, {found}; if all limits held, it would be there falsely once in at "
-                "least 1,000 batches on average, for all groups and labels together."
+                f"{which} has left the limit {limits}{self._since(finding)}, according to the change detector. "
+                f"{found} If all limits held, false alarms of the detector would be at least 1,000 batches apart on "
+                "average, for all groups and labels together."
             )
         return (
-            f"{finding.group} for {label}: {found}; the e-value against {finding.rule.limits} is "
-            f"{magnitude(finding.log10_e)}, which is no alert."
+            f"There is no alert for {which}. {found} The e-value against {limits} is "
+            f"{magnitude(finding.log10_e)}."
         )
 
     def _of_any(self, finding: StreamFinding) -> str:
-        """What holds for the worst of all that are watched, since the worst is what is read."""
+        """What holds for the worst of all that are tested, since the worst is what is read."""
         n = len(self.findings)
         if n == 1:
             return ""
         of_any = finding.log10_e - math.log10(n)
         # One of many alerts together may have less evidence than it would take alone.
         if of_any < math.log10(2):
-            return f"; {n:,} groups and labels are watched"
-        return f", and against any of the {n:,} groups and labels that are watched, 1 in {_odds(of_any)}"
+            return f". {n:,} groups and labels are tested"
+        return f", or 1 in {_odds(of_any)} for any of the {n:,} groups and labels that are tested"
 
     @staticmethod
     def _value(finding: StreamFinding) -> str:
         """The value of the limited measure, and UB if this is another."""
         if finding.rule.measure == "impact_ratio":
-            return f"the ratio of rates is {finding.value:.3g} and UB {number(finding.ub)}"
+            return f"the ratio of rates is {finding.value:.3g} and UB is {number(finding.ub)}"
         if finding.rule.k != 1:
             return f"UB relative to K is {number(finding.value)}"
         return f"UB is {number(finding.ub)}"
 
     def _since(self, finding: StreamFinding) -> str:
-        return "" if finding.since is None else f", since about {shown(finding.since, self.zone)}"
+        return "" if finding.since is None else f" since about {shown(finding.since, self.zone)}"
 
     def grid(self, top: int | None = None) -> Grid:
         """The alerts, changes and undecided groups as a table."""

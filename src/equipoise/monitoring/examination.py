@@ -76,7 +76,7 @@ def run_tests(
             after = merged_to
         else:
             remarks.append(
-                "The tests begin after the merged batches, because no evidence of these rules was kept when "
+                "The tests start after the merged batches, because no evidence for these rules was kept when "
                 "they were merged."
             )
     start = int(np.searchsorted(places, after, side="right"))
@@ -84,7 +84,7 @@ def run_tests(
     if begin:
         when = next(e for e in reversed(series.events) if e.kind == "acknowledged")
         remarks.append(
-            f"{when.text} The tests begin with the batches after {when.noted:%Y-%m-%d %H:%M} UTC."
+            f"{when.text} The tests start with the batches added after {when.noted:%Y-%m-%d %H:%M} UTC."
         )
     return Examination(series, groups, watched, found, start, begin, before, tuple(remarks))
 
@@ -92,7 +92,7 @@ def run_tests(
 def _unseen(groups: GroupSeries, watched: Watched) -> list[str]:
     """What rules name that no batch has had; nothing is held against it before there are rows."""
     missing = {text: None for rule in watched.rules for text in unseen(rule, groups.counts)}
-    return [f"No batch has had {text} so far, which a rule names." for text in missing]
+    return [f"A rule names {text}, which no batch has contained so far." for text in missing]
 
 
 def require_tags(series: Series, tags: Mapping[str, str]) -> None:
@@ -100,7 +100,7 @@ def require_tags(series: Series, tags: Mapping[str, str]) -> None:
     if len(series) and not len(series.tagged(tags)):
         known = sorted({f"{k}={v}" for batch in series.batches for k, v in batch.tags.items()})
         asked = ", ".join(f"{k}={v}" for k, v in tags.items())
-        there = f"there are {', '.join(known[:10])}" if known else "its batches have no tags"
+        there = f"its tags are {', '.join(known[:10])}" if known else "its batches have no tags"
         raise InputError(f"no batch of {series.stream.name} has the tag {asked}; {there}.")
 
 
@@ -146,13 +146,15 @@ def _of_merged(tested: Examination) -> list[str]:
         return []
     since = len(tested.series) - tested.start
     batches = "batch that was" if since == 1 else "batches that were"
-    return [f"Confidence sequences are those of the {since:,} {batches} not merged."]
+    return [f"The confidence sequences use only the {since:,} {batches} not merged."]
 
 
 def _many(n: int) -> list[str]:
     if n <= _MANY:
         return []
-    return [f"{n:,} pairs take long; `max_order` and `min_count` leave small groups out."]
+    return [
+        f"Testing {n:,} groups and labels is slow. Use `max_order` and `min_count` to leave out small groups."
+    ]
 
 
 _ORDER: Sequence[Kind] = ("outside", "changed", "vanished", "too small", "inside")

@@ -82,9 +82,10 @@ class History(Drawable):
         far = self.unusual
         if far:
             said.append(
-                f"{len(far):,} of {len(self.periods):,} periods have another mix of groups and labels than "
-                f"the others, by more than twice what chance gives; the most {shown(far[0].start, self.zone)} "
-                f"({percent(far[0].distance)} of the rows, {percent(far[0].expected_distance)} by chance)."
+                f"In {len(far):,} of {len(self.periods):,} periods, the mix of groups and labels differs from that "
+                "of the other periods by more than twice what is expected by chance. The period of "
+                f"{shown(far[0].start, self.zone)} differs most ({percent(far[0].distance)} of the rows, "
+                f"{percent(far[0].expected_distance)} expected by chance)."
             )
         return tuple(said)
 
@@ -96,8 +97,8 @@ class History(Drawable):
             return ""
         when = shown(lost[-1].noted, self.zone)
         return (
-            f"Alerts before the acknowledgement of {when} are not listed where batches were merged "
-            "since: their evidence is gone."
+            f"Alerts before the acknowledgement of {when} are not listed if their batches have been merged "
+            "since, because their evidence is no longer stored."
         )
 
     @property
@@ -247,8 +248,8 @@ class History(Drawable):
 
 
 _ENDINGS = {
-    "evidence": "ended, as the evidence fell",
-    "acknowledgement": "lasted until acknowledged",
+    "evidence": "ended because the evidence fell",
+    "acknowledgement": "lasted until the acknowledgement",
 }
 _OF_LINE = (
     *("group", "label", "n_group", "n_cell", "ub", "window_ub", "ub_low", "ub_high", "log10_e"),

@@ -18,30 +18,30 @@ class BatchOptions:
 
     at: Any = option(
         None,
-        help="Time of the batch, such as 2026-11-15 or 2026-11-15T08:30+01:00. By default now.",
+        help="Time of the batch, such as 2026-11-15 or 2026-11-15T08:30+01:00. By default the present time.",
         group="Which batches",
         common=True,
         metavar="TIME",
     )
     time_column: str | None = option(
         None,
-        help="Column with the time of each row. The table is then split into one batch for each "
-        "day, or for what `every` says. A time with an offset is an instant, and another one is a time of "
-        "the `timezone`.",
+        help="Column with the time of each row. It splits the table into one batch per day, or per `every`. "
+        "A time with an offset is an instant. A time without an offset is a time in the `timezone`.",
         group="Which batches",
         common=True,
         metavar="COLUMN",
     )
     every: Every = option(
         "day",
-        help="Length of the batches into which `time_column` splits a table. They begin in the `timezone`.",
+        help="Length of the batches into which `time_column` splits a table. Days, weeks and months follow the "
+        "`timezone`.",
         group="Which batches",
     )
     id: str | None = option(
         None,
-        help="Id of the batch, of 1 to 200 characters. A batch whose id is already there is not added again. "
-        "By default a hash of its counts, its time and its tags. With `time_column`, the ids are this text "
-        "and the time of each batch.",
+        help="Id of the batch, with 1 to 200 characters. A batch whose id already exists is not added again. "
+        "By default a hash of its counts, time and tags. With `time_column`, each id consists of this text "
+        "and the time of the batch.",
         group="Which batches",
         metavar="TEXT",
     )
@@ -56,8 +56,8 @@ class BatchOptions:
     )
     replace: bool = option(
         False,
-        help="Correct the batch that has this `id`, or the time and tags of this one. It keeps the time and the "
-        "tags that are not given. Both versions are kept.",
+        help="Correct the existing batch that has this `id`, or this time and these tags. A time or tags that you "
+        "leave out stay the same. Both versions are kept.",
         group="Which batches",
     )
 
@@ -71,7 +71,8 @@ class ZoneOptions:
 
     timezone: str = option(
         "UTC",
-        help="Time zone of times that state none, and of times that are shown. The store keeps UTC.",
+        help="Time zone of times without an offset, and of all times in the output. The store contains times "
+        "in UTC.",
         group="Which batches",
         example="Europe/Berlin",
         metavar="ZONE",
@@ -84,7 +85,7 @@ class WatchOptions:
 
     max_abs_ub: float | None = option(
         None,
-        help="Largest |UB| allowed in a batch, for any group and label. By default 0.1, if there are no "
+        help="Largest |UB| allowed in a batch, for every group and label. By default 0.1, unless there are "
         "other rules.",
         group="What is allowed",
         common=True,
@@ -105,8 +106,8 @@ class WatchOptions:
     )
     alpha: float = option(
         0.05,
-        help="Largest chance that a stream inside its limits ever raises an alert, however often it is "
-        "checked.",
+        help="False alarm probability: the largest probability that a stream inside its limits ever raises an "
+        "alert, however often it is checked.",
         group="What is allowed",
         common=True,
         above=0,
@@ -114,13 +115,14 @@ class WatchOptions:
     )
     alert_on: AlertOn = option(
         "evidence",
-        help="What raises an alert: the evidence of all batches, which keeps `alpha`; recent changes, "
-        "which are found sooner, with a false alarm in 1,000 batches or more; or both.",
+        help="What raises an alert: the evidence of all batches, the change detector, or both. The evidence "
+        "keeps `alpha`. The change detector finds recent changes sooner, with at most one false alarm per 1,000 "
+        "batches on average.",
         group="What is allowed",
     )
     min_count: int = option(
         1,
-        help="Minimum number of rows of a group in the stream. Smaller groups are left out.",
+        help="Minimum number of rows of a group in the stream. Smaller groups are not tested.",
         group="Which groups",
         common=True,
         at_least=1,
@@ -163,13 +165,13 @@ class WindowOptions:
     )
     since: Any = option(
         None,
-        help="Time from which batches are used.",
+        help="Use only batches from this time on.",
         group="Which batches",
         metavar="TIME",
     )
     until: Any = option(
         None,
-        help="Time before which batches are used.",
+        help="Use only batches before this time.",
         group="Which batches",
         metavar="TIME",
     )

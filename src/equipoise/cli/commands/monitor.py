@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 @click.group("monitor", cls=CommandGroup)
 def command() -> None:
-    """Watch bias as data arrives: keep a history of counts, and check it every day.
+    """Watch bias over time: keep a history of counts, and check it every day.
 
-    A store is a SQLite file, or the address of a PostgreSQL database. It holds the number of rows
-    of every cell of every batch, and never a row. An alert holds over the whole stream: the chance
-    that a stream inside its limits ever raises one is at most --alpha, however often it is checked.
+    A store is a SQLite file or a PostgreSQL database. It contains the number of rows in each cell
+    of each batch, and never a row. You can check a stream as often as you like: the probability
+    that a stream inside its limits ever raises an alert is at most --alpha.
     """
 
 
@@ -53,14 +53,14 @@ policy = options.file(
     "--policy",
     group="What is allowed",
     common=True,
-    help="File with a table [check] of rules, as for equipoise check. By default the rules of "
-    "equipoise.toml, if there is one.",
+    help="File with a table [check] of rules, as for equipoise check. By default the rules in "
+    "equipoise.toml, if this file exists.",
 )
 watched = options.stacked(
     stream, store, policy, options.request(WatchOptions), options.request(ZoneOptions)
 )
 reason = options.option(
-    "--reason", default="", metavar="TEXT", group="Output", help="Why, for the history."
+    "--reason", default="", metavar="TEXT", group="Output", help="Reason, which the history shows."
 )
 
 
@@ -75,8 +75,9 @@ Examples:
   equipoise monitor add march.csv --store bias.sqlite --name loans --time-column decided --id march.csv
   equipoise monitor add fixed.csv --store bias.sqlite --name loans --id 2026-11-15 --replace
 
-The first batch of a stream names its columns; later ones need not. Adding a batch that is already
-there changes nothing. Exit codes: 0 added or already there, 2 bad input, nothing added.""",
+Name the columns with the first batch of a stream. Later batches use the same columns. Adding a batch
+that is already there changes nothing. Exit codes: 0 added or already there, 2 bad input, nothing
+added.""",
 )
 @click.argument("data")
 @stream
@@ -86,14 +87,14 @@ there changes nothing. Exit codes: 0 added or already there, 2 bad input, nothin
 @options.request(
     CountRequest,
     ReadOptions,
-    sensitive_features={"help": "Sensitive attributes, with the first batch."},
-    label={"help": "Label column, with the first batch."},
+    sensitive_features={"help": "Sensitive attributes. Name them with the first batch."},
+    label={"help": "Label column. Name it with the first batch."},
 )
 @options.run
 @options.json
 @click.pass_context
 def add(ctx: click.Context, /, data: str, name: str, as_json: bool, **given: Any) -> None:
-    """Count DATA, and add it to a stream as a batch."""
+    """Add the counts of DATA to a stream, as a batch."""
     chosen = ctx.get_parameter_source
     # What is not given is counted as in the first batch.
     for key in [k for k in given if chosen(k) is ParameterSource.DEFAULT]:
@@ -113,8 +114,7 @@ def _leave_out_every(given: dict[str, Any], source: ParameterSource | None) -> N
     """Refuse --every without times; a default of a configuration is meant for other commands and tables."""
     if source is ParameterSource.COMMANDLINE:
         raise InputError(
-            "--every is the length of the batches that --time-column makes; name the column of times, or leave out "
-            "--every."
+            "--every sets the length of the batches of --time-column; add --time-column, or leave out --every."
         )
     given.pop("every", None)
 
@@ -135,16 +135,19 @@ Exit codes: 0 no alert, 1 an alert, 2 bad input, 3 a group has vanished or is to
     "--webhook",
     metavar="URL",
     group="Output",
-    help="Address that the result is posted to if there is an alert, as JSON with a signature.",
+    help="Address to which an alert is posted, as JSON with a signature.",
 )
 @options.file(
     "--webhook-key-file",
     "webhook_key",
     cls=options.KeyFile,
-    help="File with the secret key of the signature.",
+    help="File with the secret key for the signature.",
 )
 @options.option(
-    "--webhook-always", is_flag=True, group="Output", help="Post the result without an alert, too."
+    "--webhook-always",
+    is_flag=True,
+    group="Output",
+    help="Post the result even if there is no alert.",
 )
 @options.top("findings", "20 in text")
 @options.quiet
@@ -161,14 +164,14 @@ def check(
     top: int | None,
     **given: Any,
 ) -> int:
-    """Check a stream against limits, as often as you like.
+    """Check a stream against limits. You can do so as often as you like.
 
-    The limits are those of --max-abs-ub, --four-fifths, a --policy, or the rules of equipoise.toml.
+    The limits are set by --max-abs-ub, --four-fifths, a --policy, or the rules in equipoise.toml.
     """
     if (webhook is None) != (webhook_key is None):
-        raise InputError("give --webhook and --webhook-key-file together.")
+        raise InputError("use --webhook and --webhook-key-file together.")
     if webhook_always and webhook is None:
-        raise InputError("--webhook-always needs --webhook, the address to post to.")
+        raise InputError("--webhook-always requires --webhook, the address to post to.")
     if webhook is not None and webhook_key is not None:
         _require_webhook(webhook, webhook_key)
     given.pop("quiet")
@@ -202,7 +205,7 @@ def _text(result: StreamCheck, top: int) -> str:
     near = None if result.alerts else result.nearest()
     if near is not None and near.rows and top:
         first = math.ceil(len(result.findings) / result.watched.alpha)
-        title = f"The most evidence so far; the first alert takes an e-value of {first:,}:"
+        title = f"The largest e-values so far (the first alert requires {first:,}):"
         table.append(f"{title}\n\n{near.text()}")
     said = [UB_TOLD] * bool(table)
     return "\n\n".join(["\n".join([result.heading, *result.sentences]), *table, *said])
@@ -221,8 +224,9 @@ Examples:
     "--group",
     metavar="PATTERN",
     group="Which groups",
-    help="Group whose bias is drawn, such as 'sex=Female' or 'sex=Female, approved=yes'; a label alone, "
-    "'approved=yes', draws those with alerts and the most evidence for it. By default those for any label.",
+    help="Group to draw, such as 'sex=Female', or a group and a label, such as 'sex=Female, approved=yes'. A "
+    "label alone, such as 'approved=yes', draws its groups with alerts and the most evidence. By default the groups "
+    "with alerts and the most evidence for any label.",
 )
 @options.top("periods", "12 in text, 50 in HTML")
 @options.quiet
@@ -231,7 +235,10 @@ Examples:
 def show(
     config: dict[str, Any], /, output: Output, name: str, top: int | None, **given: Any
 ) -> int:
-    """Show the history of a stream: biases, evidence, alerts, group sizes and label rates."""
+    """Show the history of a stream.
+
+    The history contains UB, evidence, alerts, group sizes and label rates over time.
+    """
     given.pop("quiet")
     monitor = _open(given.pop("store"))
     history = monitor.history(name, **_with_rules(given, config))
@@ -251,18 +258,24 @@ Examples:
   equipoise monitor metrics --store bias.sqlite
   equipoise monitor metrics --store bias.sqlite --name loans -o bias.prom
 
-Exit codes: 0 written, 2 bad input. If some of all streams cannot be checked, the others are written, too.""",
+Exit codes: 0 written, 2 bad input, or a stream cannot be checked. The other streams are still
+written.""",
 )
 @store
 @options.option(
-    "--name", "-n", metavar="NAME", group="Data", help="Name of a stream. By default all streams."
+    "--name", "-n", metavar="NAME", group="Data", help="Name of one stream. By default all streams."
 )
 @policy
 @options.request(WatchOptions)
-@options.file("--output", "-o", help="File to write, as for the textfile collector of Prometheus.")
+@options.file(
+    "--output", "-o", help="File to write, for example for the textfile collector of Prometheus."
+)
 @click.pass_obj
 def metrics(config: dict[str, Any], /, name: str | None, output: str | None, **given: Any) -> int:
-    """Write the state of all streams of a store as OpenMetrics text, for Prometheus."""
+    """Write metrics for Prometheus.
+
+    The output is OpenMetrics text with the state of all streams of a store.
+    """
     monitor = _open(given.pop("store"))
     wrong: dict[str, EquipoiseError] = {}
     text = monitor.metrics(name, failed=wrong.__setitem__, **_with_rules(given, config))
@@ -279,7 +292,7 @@ Examples:
   equipoise monitor plan --store bias.sqlite --name loans --window 30d --tolerance 0.1 -o plan.json
   equipoise monitor plan --store bias.sqlite --name loans --since 2026-10-01 --until 2026-11-01
 
-Exit codes are those of equipoise plan.""",
+The exit codes are those of equipoise plan.""",
 )
 @stream
 @store
@@ -290,7 +303,10 @@ Exit codes are those of equipoise plan.""",
 @options.quiet
 @output_options("text", "json", "csv", "markdown", "html", *PICTURES)
 def plan(output: Output, name: str, top: int | None, **given: Any) -> int:
-    """Plan what would repair a stream or a window of it, from its counts alone."""
+    """Plan a repair of a stream or a window.
+
+    The plan uses the stored counts only.
+    """
     quiet, monitor = given.pop("quiet"), _open(given.pop("store"))
     kept = {key: value for key, value in given.items() if value != ()}
     with terminal.progress(quiet=quiet) as report:
@@ -314,7 +330,7 @@ Examples:
 )
 @store
 @options.option(
-    "--name", "-n", metavar="NAME", group="Data", help="Name of a stream whose batches are listed."
+    "--name", "-n", metavar="NAME", group="Data", help="Name of a stream, to list its batches."
 )
 @options.request(ZoneOptions)
 @options.top("batches")
@@ -343,7 +359,7 @@ Example:
 @reason
 @options.quiet
 def withdraw(store: str, name: str, id_: str, reason: str, quiet: bool) -> None:
-    """Take a batch out of all sums and tests. It is kept, and the history tells why."""
+    """Remove a batch from all sums and tests. The store keeps it, and the history shows why."""
     _open(store).withdraw(name, id=id_, reason=reason)
     terminal.say(f"withdrew the batch {id_} of {name}", quiet=quiet)
 
@@ -351,16 +367,16 @@ def withdraw(store: str, name: str, id_: str, reason: str, quiet: bool) -> None:
 @command.command(
     epilog="""\b
 Example:
-  equipoise monitor acknowledge --store bias.sqlite --name loans --reason 'the form is mended'"""
+  equipoise monitor acknowledge --store bias.sqlite --name loans --reason 'the form is fixed'"""
 )
 @stream
 @store
 @reason
 @options.quiet
 def acknowledge(store: str, name: str, reason: str, quiet: bool) -> None:
-    """Begin all tests of a stream anew, as after an alert whose cause is mended."""
+    """Restart all tests of a stream. Use it after you have fixed the cause of an alert."""
     _open(store).acknowledge(name, reason=reason)
-    terminal.say(f"the tests of {name} begin anew with the next batch", quiet=quiet)
+    terminal.say(f"the tests of {name} restart with the next batch", quiet=quiet)
 
 
 @command.command(
@@ -369,8 +385,9 @@ Examples:
   equipoise monitor merge --store bias.sqlite --name loans
   equipoise monitor merge --store bias.sqlite --name loans --older-than 365d --every month
 
-Merged batches can no longer be corrected. Totals stay the same, and so does the evidence for the
-rules that the stream was checked against, and for those given here, as for equipoise monitor check."""
+Merged batches can no longer be corrected. The totals stay the same. The evidence stays the same for
+the rules of earlier checks, and for rules that you pass here with the options of equipoise monitor
+check."""
 )
 @watched
 @options.option(
@@ -379,7 +396,7 @@ rules that the stream was checked against, and for those given here, as for equi
     show_default=True,
     metavar="SPAN",
     group="Which batches",
-    help="Age from which batches are merged, counted from the last one that is not in the future.",
+    help="Minimum age of the batches to merge, counted from the last batch that is not in the future.",
 )
 @options.option(
     "--every",
@@ -392,7 +409,7 @@ rules that the stream was checked against, and for those given here, as for equi
 @options.quiet
 @click.pass_obj
 def merge(config: dict[str, Any], /, store: str, name: str, quiet: bool, **given: Any) -> None:
-    """Merge older batches by week or month, so that a store stays small."""
+    """Merge old batches by week or month. This keeps the store small."""
     merged, into = _open(store).merge(name, **_with_rules(given, config))
     batches = "batch" if merged == 1 else "batches"
     terminal.say(f"merged {merged:,} {batches} of {name} into {into:,}", quiet=quiet)
