@@ -381,6 +381,7 @@ def test_a_confidence_sequence_ends_where_the_evidence_reaches_its_threshold(p1,
         (5 * 10**8, 0.5, 5 * 10**8, 0.5, 4),
         (9990, 0.5, 10, 0.5, 20),
         (1, 0.9, 9, 0.3, 2),  # whose overall rate may be far from the true one
+        (2, 0.2, 110, 0.5, 10),
     ],
 )
 def test_confidence_sequences_of_rare_groups_and_of_many_rows_end_there_too(m, p1, r, p0, batches):

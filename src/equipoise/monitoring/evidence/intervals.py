@@ -22,8 +22,8 @@ _AROUND = np.array([0.0, 1.5, 3.0, 4.5, 6.5])
 """Distances from an estimate at which ratios are tried, in standard errors of its logarithm."""
 _EARLIER = 0.7 ** np.arange(12)
 """Of which parts of what all batches tell there are estimates; UB may not be constant."""
-_FARTHEST = 20
-"""Number of ratios that are tried on either side beyond these."""
+_FARTHEST = 40
+"""Number of ratios that are tried on either side of the first estimate beside these."""
 _MOST = np.log(1e9)
 """Largest logarithm of a ratio that is tried."""
 _ENTRIES = 100_000
@@ -93,7 +93,8 @@ def _log_ratios(sums: _Sums) -> Floats:
     steps = np.concatenate([-_AROUND[:0:-1], _AROUND])
     centre = np.clip(sums.log_ratio[chosen], -_MOST + 1, _MOST - 1)
     near = centre[:, None] + steps * error[:, None]
-    far = np.geomspace(min(_AROUND[-1] * error.max(), 1.0), 2 * _MOST, _FARTHEST)
+    # Without rows with the label the evidence is far from a parabola.
+    far = np.geomspace(min(error.max(), 0.1), 2 * _MOST, _FARTHEST)
     ends = [centre[:1] - far, centre[:1] + far, [-_MOST, _MOST]]
     return np.unique(np.clip(np.concatenate([near.ravel(), *ends]), -_MOST, _MOST))
 
