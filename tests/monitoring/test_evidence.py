@@ -412,6 +412,7 @@ def test_a_confidence_sequence_of_a_day_does_not_change_with_what_comes_later(ra
         near = (0.02 if len(ratios) == 1 else 0.1) * (high - low)
         assert found.low[day - 1] == pytest.approx(low, abs=near, nan_ok=True)
         assert found.high[day - 1] == pytest.approx(high, abs=near, nan_ok=True)
+    assert (found.low[-1], found.high[-1]) == (low, high)
 
 
 def test_without_rows_there_is_no_confidence_sequence():

@@ -49,6 +49,14 @@ def confidence_sequence(
 
     ``samples`` has one line, and ``times`` rising numbers of batches, counted from 1.
     """
+    found = _limits(samples, times, alpha)
+    if len(times) > 1:
+        # The last ones are the same whatever times there are before.
+        found[:, -1:] = _limits(samples, times[-1:], alpha)
+    return Sequence(*found)
+
+
+def _limits(samples: Samples, times: NDArray[np.int64], alpha: float) -> Floats:
     found = np.full((2, len(times)), np.nan)
     sums = _sums(samples, times)
     grid = _log_ratios(sums)
@@ -61,7 +69,7 @@ def confidence_sequence(
             found[1, place] = _crossing(grid, column, kept[0], kept[0] - 1, threshold)
     # The share is that of all batches until then, which later ones do not change.
     k, share = np.exp(found), sums.rows.share
-    return Sequence(*(1 - k / (1 - share + share * k)))
+    return np.asarray(1 - k / (1 - share + share * k))
 
 
 class _Sums(NamedTuple):
