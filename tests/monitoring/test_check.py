@@ -535,6 +535,13 @@ def test_the_ratio_of_rates_is_that_since_both_groups_are_large_enough(tmp_path,
     assert values[0] == pytest.approx(values[1])
 
 
+def test_the_level_of_a_confidence_sequence_is_not_rounded(monitor):
+    fill(monitor, biased(30))
+    check = monitor.check("hires", alpha=0.001)
+    assert "99.9% sequence" in check.text()
+    assert "99.9% sequence" in check.markdown()
+
+
 def test_a_confidence_sequence_of_the_past_stays_what_it_was(monitor):
     rng = np.random.default_rng(6)
     fill(monitor, [drawn(rng, 0.2, 0.4) for _ in range(30)])

@@ -50,6 +50,15 @@ class Watched:
     favourable: str | None = None
     tags: Mapping[str, str] | None = None
 
+    @property
+    def level(self) -> str:
+        """The level of confidence sequences, in words.
+
+        >>> Watched(rules=()).level, Watched(rules=(), alpha=0.001).level
+        ('95%', '99.9%')
+        """
+        return f"{100 * (1 - self.alpha):.6g}%"
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
         return {
@@ -312,7 +321,7 @@ class StreamCheck(Result):
             "label",
             "rows",
             "UB",
-            f"{1 - self.watched.alpha:.0%} sequence",
+            f"{self.watched.level} sequence",
         )
         lines = tuple(
             (

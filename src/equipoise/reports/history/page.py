@@ -148,7 +148,7 @@ def _numbers(history: History) -> Grid:
         )
         for line in history.lines
     )
-    sequence = f"{1 - history.check.watched.alpha:.0%} sequence"
+    sequence = f"{history.check.watched.level} sequence"
     return Grid(("group", "label", "rows", "UB", sequence), rows, frozenset({2, 3, 4}))
 
 
@@ -160,7 +160,7 @@ def _bias_charts(history: History) -> list[CaptionedChart]:
     broken = marked if any(each.at for each in history.acknowledgements) else ""
     caption = (
         f"Dots: UB of each {_period(history)}. Line: UB of {history.window} of them together, which "
-        f"describes and tests nothing. Band: {1 - alpha:.0%} confidence sequence for UB, if the ratio of "
+        f"describes and tests nothing. Band: {history.check.watched.level} confidence sequence for UB, if the ratio of "
         "rates is the same in all batches. Dashed: limits. Red: an alert was raised."
         f"{broken}{_order(history)}"
     )
