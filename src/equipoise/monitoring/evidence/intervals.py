@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _AROUND = np.array([-5.2, -3.2, -1.6, 0.0, 1.6, 3.2, 5.2])
 """Distances from an estimate at which ratios are tried, in standard errors of its logarithm."""
-_EARLIER = 0.6 ** np.arange(1, 8)
+_EARLIER = 0.7 ** np.arange(1, 10)
 """Of which parts of what all batches tell there are estimates, too; UB may not be constant."""
 _FARTHER = 32
 """Number of ratios that are tried on either side of the last estimate beside these."""
