@@ -527,6 +527,33 @@ def test_the_ratio_of_rates_is_the_same_after_a_merge(tmp_path, reference):
     assert values[0] == pytest.approx(values[1])
 
 
+@pytest.mark.parametrize("reference", ["best", "rest", "race=a"])
+def test_the_ratio_of_rates_is_that_since_both_groups_are_large_enough(tmp_path, reference):
+    rng = np.random.default_rng(6)
+    batches = [three(rng, {"a": 0.6, "b": 0.3 + i / 200, "c": 0.5}, rows=9) for i in range(30)]
+    rule = {"measure": "impact_ratio", "min": 0.8, "reference": reference, "label": "yes"}
+    limits = {"policy": {"rules": [rule]}, "min_count": 9 * 28}
+    checks = []
+    for merged in (False, True):
+        with eq.Monitor(tmp_path / f"{merged}.sqlite") as monitor:
+            fill(monitor, batches[:20])
+            monitor.check("hires", **limits)
+            if merged:
+                assert monitor.merge("hires", older_than="5d", every="week")[0] > 5
+            fill(monitor, batches[20:], start=START + datetime.timedelta(days=20))
+            checks.append(monitor.check("hires", **limits))
+    values = [{str(f.group): f.value for f in check.findings} for check in checks]
+    assert values[0]
+    assert values[0] == pytest.approx(values[1])
+
+
+def test_the_level_of_a_confidence_sequence_is_not_rounded(monitor):
+    fill(monitor, biased(30))
+    check = monitor.check("hires", alpha=0.001)
+    assert "99.9% sequence" in check.text()
+    assert "99.9% sequence" in check.markdown()
+
+
 def test_a_confidence_sequence_of_the_past_stays_what_it_was(monitor):
     rng = np.random.default_rng(6)
     fill(monitor, [drawn(rng, 0.2, 0.4) for _ in range(30)])

@@ -54,9 +54,13 @@ class Watched:
     tags: Mapping[str, str] | None = None
 
     @property
-    def confidence(self) -> str:
-        """The confidence of the sequences, in percent."""
-        return f"{100 * (1 - self.alpha):.4g}%"
+    def level(self) -> str:
+        """The level of confidence sequences, in words.
+
+        >>> Watched(rules=()).level, Watched(rules=(), alpha=0.001).level
+        ('95%', '99.9%')
+        """
+        return f"{100 * (1 - self.alpha):.6g}%"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
@@ -87,7 +91,7 @@ class StreamFinding:
     rows: int
     cases: int
     batches: int
-    """Number of batches with rows of the group and of what it is compared with."""
+    """Number of batches with rows of the group and of others."""
     ub: float
     """UB within batches: that of the ratio of rates common to all tested batches (Mantel–Haenszel).
 
@@ -321,7 +325,7 @@ class StreamCheck(Result):
             "label",
             "rows",
             "UB",
-            f"{self.watched.confidence} sequence",
+            f"{self.watched.level} sequence",
         )
         lines = tuple(
             (

@@ -65,9 +65,8 @@ class Comparisons:
     @functools.cached_property
     def seen(self) -> NDArray[np.int64]:
         """The number of the batch with the first row of the label of each comparison."""
-        labels = self.groups.labels > 0
-        first = np.where(labels.any(axis=0), np.argmax(labels, axis=0), len(labels))
-        return first[self._labels]
+        unseen_so_far = np.cumsum(self.groups.labels, axis=0) == 0
+        return np.asarray(unseen_so_far.sum(axis=0))[self._labels]
 
     @functools.cached_property
     def ready(self) -> NDArray[np.int64]:

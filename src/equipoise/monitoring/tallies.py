@@ -10,6 +10,8 @@ from equipoise.monitoring.comparisons import REST, Comparisons, WatchedPair
 from equipoise.monitoring.evidence.samples import Floats
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from equipoise.monitoring.series import GroupSeries
 
 _ENTRIES = 1_000_000
@@ -54,22 +56,27 @@ OF_GROUP = 3
 
 def sum_up(comparisons: Comparisons, start: int) -> Tally:
     """The sums of each pair, compared with all other rows, over the batches from ``start`` on."""
-    return _sums(comparisons.against_rest(), start)
+    comparisons = comparisons.against_rest()
+    return _sums(comparisons, start, np.zeros(len(comparisons), np.int64))
 
 
 def ratio_sums(comparisons: Comparisons, start: int) -> tuple[Floats, Floats]:
-    """Two sums over the batches from ``start`` on, whose ratio is the common ratio of rates of each comparison."""
-    sums = _sums(comparisons, start)
+    """Two sums over the batches from ``start`` on, whose ratio is the common ratio of rates of each comparison.
+
+    Batches before a comparison could join are left out, since those that were merged have no sums of it.
+    """
+    sums = _sums(comparisons, start, comparisons.ready)
     return sums.above, sums.below
 
 
-def _sums(comparisons: Comparisons, start: int) -> Tally:
+def _sums(comparisons: Comparisons, start: int, ready: NDArray[np.int64]) -> Tally:
     n, batches = len(comparisons), len(comparisons.groups.labels)
     found = np.zeros((len(Tally._fields), n))
     size = max(_ENTRIES // max(n, 1), 1)
     for first in range(start, batches if n else 0, size):
         samples = comparisons.samples(slice(first, min(first + size, batches)))
-        used = samples.used
+        numbers = first + np.arange(samples.x.shape[1])
+        used = samples.used & (numbers >= ready[:, None])
         x, m, z, r = (np.where(used, part, 0.0) for part in samples)
         every = np.maximum(m + r, 1.0)
         parts = (m, m + r, used, x, x + z, x * r / every, z * m / every)

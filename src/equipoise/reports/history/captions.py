@@ -33,7 +33,7 @@ def bias_caption(history: History) -> str:
     said = (
         f"Dots: UB of each {each}, above 0 if the group has the label less often than all rows "
         f"do{beyond}. Line: UB of the last {history.window} {'batches' if single else 'periods'} together, "
-        f"which is shown and not tested. Band: {history.check.watched.confidence} confidence sequence, the "
+        f"which is shown and not tested. Band: {history.check.watched.level} confidence sequence, the "
         "values of UB that all rows until then allow if the ratio of rates is the same in all batches. "
         "Dashed: limits. Red: an alert was raised."
     )

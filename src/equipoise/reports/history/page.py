@@ -153,7 +153,7 @@ def _numbers(history: History) -> Grid:
         )
         for line in history.lines
     )
-    sequence = f"{history.check.watched.confidence} sequence"
+    sequence = f"{history.check.watched.level} sequence"
     return Grid(("group", "label", "rows", "UB", sequence), rows, frozenset({2, 3, 4}))
 
 
