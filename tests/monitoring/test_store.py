@@ -121,6 +121,8 @@ def test_windows_are_sums_of_batches(monitor):
     assert monitor.counts("hires", since="2026-01-02", until="2026-01-03") == batches[1]
     with pytest.raises(InputError, match="no batch in that time"):
         monitor.counts("hires", since="2030-01-01")
+    with pytest.raises(InputError, match="no batch of hires has the tag region=north; its batches"):
+        monitor.counts("hires", tags=["region=north"])
     with pytest.raises(InputError, match="either `window` or `since`"):
         monitor.counts("hires", since="2026-01-01", window="3d")
 
