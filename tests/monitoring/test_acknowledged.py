@@ -162,3 +162,12 @@ def test_tags_choose_the_batches_of_all_stretches(monitor):
     monitor.acknowledge("hires")
     assert monitor.history("hires", tags=["region=north"]).alarms
     assert not monitor.history("hires", tags=["region=south"]).alarms
+
+
+def test_the_time_of_an_acknowledgement_is_shown_in_the_zone(monitor):
+    monitor._clock = lambda: datetime.datetime(2026, 11, 20, 8, 30, tzinfo=datetime.UTC)
+    fill(monitor, quiet(3))
+    monitor.acknowledge("hires")
+    for zone, time in (("UTC", "2026-11-20 08:30"), ("Europe/Berlin", "2026-11-20 09:30+01:00")):
+        said = monitor.check("hires", timezone=zone).sentences[-1]
+        assert said.endswith(f"The tests begin with the batches that were added after {time}.")

@@ -148,6 +148,7 @@ def test_times_are_shown_in_a_zone(monitor):
         ("hired=maybe", "'hired' has no value maybe"),
         ("*", "the group of all rows has nothing to be compared with; name a value of sex"),
         (eq.Group(), "the group of all rows"),
+        (3, "`group` is a Group or a pattern"),
     ],
 )
 def test_a_group_that_is_not_there_is_an_error(monitor, group, said):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import concurrent.futures
 import contextlib
 import datetime
+import os
 import pickle
 import sqlite3
 
@@ -120,6 +121,8 @@ def test_windows_are_sums_of_batches(monitor):
     assert monitor.counts("hires", since="2026-01-02", until="2026-01-03") == batches[1]
     with pytest.raises(InputError, match="no batch in this time range"):
         monitor.counts("hires", since="2030-01-01")
+    with pytest.raises(InputError, match="no batch of hires has the tag region=north; its batches"):
+        monitor.counts("hires", tags=["region=north"])
     with pytest.raises(InputError, match="either `window` or `since`"):
         monitor.counts("hires", since="2026-01-01", window="3d")
 
@@ -312,6 +315,13 @@ def test_a_newer_store_is_refused_politely_and_an_older_one_is_migrated(address,
     monkeypatch.setattr(schema, "MIGRATIONS", (*schema.MIGRATIONS, later))
     with eq.Monitor(address) as monitor:
         assert monitor.counts("hires") == day()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
+def test_a_pipe_is_no_store_and_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InputError, match="is a pipe or a device"):
+        eq.Monitor(tmp_path / "pipe").add(day(), name="hires")
 
 
 def test_a_store_that_is_not_there_or_none_is_told(tmp_path):

@@ -367,3 +367,26 @@ def test_a_table_without_any_attribute_of_the_stream_is_refused(monitor):
 def test_one_batch_of_one_row_is_written_so(monitor):
     monitor.add({"sex": ["w"], "hired": ["yes"]}, name="hires", at=START, **HOW)
     assert monitor.check("hires").heading == "hires: 1 batch with 1 row, 2026-01-01 to 2026-01-01"
+
+
+def test_columns_beside_y_are_those_of_the_stream(monitor):
+    sexes, races = ["m", "w"] * 4, ["x", "x", "y", "y"] * 2
+    hired = ["yes", "no", "no", "yes"] * 2
+    how = {"name": "hires", "y": hired}
+    monitor.add(sensitive_features={"sex": sexes, "race": races}, label="hired", at=START, **how)
+    for features in ({"race": races, "sex": sexes}, {"sex": sexes}):
+        with pytest.raises(InputError, match=r"has the sensitive attributes sex, race .* Nothing"):
+            monitor.add(sensitive_features=features, **how)
+    # A list has no name, and is taken for the label.
+    monitor.add(sensitive_features={"sex": sexes, "race": races}, at="2026-01-02", **how)
+    found = monitor.counts("hires")
+    assert (found.n, found.axis("sex").values) == (16, ("m", "w"))
+
+
+def test_columns_beside_y_are_counted_like_the_first(monitor):
+    how = {"name": "hires", "label": "hired", "y": ["yes", "no", None]}
+    features = {"sex": ["m", None, "w"]}
+    first = {"missing": "drop", "missing_label": "group", "where": "sex = 'm' OR hired IS NULL"}
+    for at, options in (("2026-01-01", first), ("2026-01-02", {})):
+        monitor.add(sensitive_features=features, at=at, **how, **options)
+    assert [batch.n for batch in monitor.batches("hires").batches] == [2, 2]

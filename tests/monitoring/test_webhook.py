@@ -223,6 +223,8 @@ def test_addresses_are_checked(address, why):
 
 
 def test_short_keys_are_refused():
+    with pytest.raises(InputError, match="given as bytes, not as NoneType"):
+        webhook.send({}, "http://127.0.0.1:9", None)
     with pytest.raises(InputError, match="at least 16 bytes, not 5"):
         webhook.send({}, "https://host/x", b"short")
 

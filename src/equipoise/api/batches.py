@@ -142,6 +142,8 @@ def count_batch(
     _refuse_weights(counts)
     if known is None:
         return counts, _new_stream(name, counts, asked_bins, time_column), remarks
+    if columns["y"] is not None:
+        require_same(known, counts, None)
     if expected is not None and (expected.renamed or expected.vanished):
         if time_column is not None:
             raise InputError(
@@ -195,6 +197,8 @@ def _other_columns(stream: Stream, names: Sequence[str]) -> InputError:
 
 
 _AS_FIRST = ("missing", "missing_label", "na", "where", "sql")
+_OWN = ("bins", "na", "missing", "missing_label")
+"""What later batches have of the request of the first one, whatever they are made of."""
 
 
 def _require_request(
@@ -234,9 +238,12 @@ def _as_before(
     """Count a batch as the first one was; return also which of its columns differ."""
     reading = Reading.from_dict(stream.reading)
     request = stream.request
-    if columns["y"] is not None:
-        return columns, {**options, "bins": request.bins, "na": request.na}, None
     read = {k: v for k, v in reading.options.items() if v is not None}
+    if (y := columns["y"]) is not None:
+        chosen = {k: v for k, v in read.items() if k in ("where", "sql")}
+        own = {k: getattr(request, k) for k in _OWN}
+        label = columns["label"] or getattr(y, "name", None) or request.label
+        return {**columns, "label": label}, {**options, **chosen, **own}, None
     given = {k: v for k, v in options.items() if v is not None}
     merged = {**read, **given}
     how, left = take(ReadOptions, merged)
@@ -251,7 +258,7 @@ def _as_before(
         found = changed(found, uncounted=uncounted)
     asked: CountRequest = found.request
     columns = {"sensitive_features": list(asked.sensitive), "label": asked.label, "y": None}
-    own = {k: getattr(asked, k) for k in ("count", "bins", "na", "missing", "missing_label")}
+    own = {k: getattr(asked, k) for k in ("count", *_OWN)}
     return columns, {**merged, **own}, found
 
 

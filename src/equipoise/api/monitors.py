@@ -432,7 +432,9 @@ class Monitor(StoreOwner):
         zone = zone_named(timezone)
         series = Series.read(self._store(), name)
         given_tags = read_tags(tags)
-        series = series.tagged(given_tags) if given_tags else series
+        if given_tags:
+            require_tags(series, given_tags)
+            series = series.tagged(given_tags)
         first, end = (None if t is None else read_moment(t, zone) for t in (since, until))
         chosen = series.between(first, end, zone)
         if window is not None and len(chosen):

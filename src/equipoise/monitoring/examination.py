@@ -19,7 +19,7 @@ from equipoise.monitoring.evidence.factors import log_factors
 from equipoise.monitoring.evidence.intervals import confidence_sequence
 from equipoise.monitoring.evidence.samples import Samples
 from equipoise.monitoring.kept import KeptEvidence, load
-from equipoise.monitoring.moments import from_number, to_number
+from equipoise.monitoring.moments import from_number, shown, to_number
 from equipoise.monitoring.series import GroupSeries, Series
 from equipoise.monitoring.tallies import Tally, ratio_sums, sum_up
 from equipoise.monitoring.watch import Watch, watch
@@ -81,11 +81,6 @@ def run_tests(
             )
     start = int(np.searchsorted(places, after, side="right"))
     found = watch(comparisons, watched.alpha, start=start, before=before)
-    if begin:
-        when = next(e for e in reversed(series.events) if e.kind == "acknowledged")
-        remarks.append(
-            f"{when.text} The tests start with the batches added after {when.noted:%Y-%m-%d %H:%M} UTC."
-        )
     return Examination(series, groups, watched, found, start, begin, before, tuple(remarks))
 
 
@@ -130,7 +125,12 @@ def check_series(
         tested=_tested(tested),
         first=series.first if len(series) else None,
         last=series.last if len(series) else None,
-        remarks=(*tested.remarks, *_of_merged(tested), *_many(len(findings))),
+        remarks=(
+            *tested.remarks,
+            *_of_acknowledged(tested, zone),
+            *_of_merged(tested),
+            *_many(len(findings)),
+        ),
         zone=zone,
     )
 
@@ -139,6 +139,14 @@ def _tested(tested: Examination) -> int:
     """Number of batches that are tested; those that were merged only if their evidence was kept."""
     here = tested.series.batches[tested.start :] if tested.before is None else tested.series.batches
     return sum(batch.merged for batch in here if batch.place > tested.begin)
+
+
+def _of_acknowledged(tested: Examination, zone: datetime.tzinfo) -> list[str]:
+    if not tested.begin:
+        return []
+    when = next(e for e in reversed(tested.series.events) if e.kind == "acknowledged")
+    noted = shown(when.noted, zone)
+    return [f"{when.text} The tests start with the batches added after {noted}."]
 
 
 def _of_merged(tested: Examination) -> list[str]:

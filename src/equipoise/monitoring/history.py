@@ -311,6 +311,8 @@ def make_history(
 
 def _named(group: Group | str, counts: Counts) -> tuple[Group | None, Value | None]:
     """The group and the label that a pattern names; either may be left out."""
+    if not isinstance(group, (Group, str)):
+        raise InputError(f"`group` is a Group or a pattern such as 'sex=Female', not {group!r}.")
     wanted = dict(group) if isinstance(group, Group) else parse_pattern(group)
     if not wanted:
         names = " or ".join(axis.name for axis in counts.sensitive)

@@ -128,6 +128,8 @@ def read_address(address: str) -> SplitResult:
 def read_key(key: bytes | str) -> bytes:
     """Read a secret key, or say that it is too short."""
     secret = key.encode() if isinstance(key, str) else key
+    if not isinstance(secret, bytes):
+        raise InputError(f"the key of a webhook is given as bytes, not as {type(key).__name__}.")
     if len(secret) < _LEAST_KEY:
         raise InputError(
             f"the key of a webhook has at least {_LEAST_KEY} bytes, not {len(secret)}."

@@ -54,6 +54,10 @@ class SqliteDatabase:
         mode = mode_of(self.path)
         if mode is not None and stat.S_ISDIR(mode):
             raise InputError(f"{self.name} is a folder; a store is a file, such as bias.sqlite.")
+        if mode and not stat.S_ISREG(mode):  # opening a pipe would wait for ever
+            raise InputError(
+                f"{self.name} is a pipe or a device; a store is a file, such as bias.sqlite."
+            )
         if mode is not None:
             return
         if not create:
