@@ -12,7 +12,7 @@ import re
 import pytest
 
 import equipoise as eq
-from equipoise.monitoring.check import UB_TOLD
+from equipoise.monitoring.check import E_VALUE_TOLD, KINDS, SEQUENCE_TOLD, UB_TOLD
 from equipoise.reports.history.captions import (
     bias_caption,
     evidence_caption,
@@ -420,3 +420,17 @@ def test_the_confidence_of_sequences_is_not_rounded_to_all(monitor):
     history = monitor.history("hires", alpha=0.001)
     assert "Band: 99.9% confidence sequence" in bias_caption(history)
     assert "99.9% sequence" in history.check.grid().headers
+
+
+def test_a_page_says_what_its_columns_mean(monitor, tmp_path):
+    fill(monitor, biased(20))
+    page = written(monitor.history("hires"), tmp_path)
+    for said in (E_VALUE_TOLD, SEQUENCE_TOLD, f"Outside: {KINDS['outside']}."):
+        assert html.escape(said) in page
+    assert html.escape(KINDS["vanished"]) not in page
+    assert "Times: how often it was raised" in page
+    assert "|uniform_bias| ≤ 0.1 for all groups" in page
+    # Short names leave their room to the numbers beside them.
+    assert '<td class="text short">sex=w</td>' in page
+    fill(monitor, quiet(20), name="quiet")
+    assert html.escape(E_VALUE_TOLD) in written(monitor.history("quiet"), tmp_path)

@@ -23,6 +23,15 @@ from equipoise.values import Value, plain
 
 SCHEMA = "equipoise.monitor/1"
 UB_TOLD = "UB: 1 − rate in the group / overall rate; positive: fewer rows with the label than the group's share."
+E_VALUE_TOLD = (
+    "An e-value of 100 is evidence of 100 to 1 against the limit: while the limit holds, it is ever "
+    "reached with a chance of at most 1 in 100."
+)
+SEQUENCE_TOLD = (
+    "Sequence: the values of UB that all rows so far allow, however often one looks, if the ratio of rates "
+    "is the same in all batches."
+)
+SINCE_TOLD = "Since: when the bias left the limit, as an estimate."
 Kind: TypeAlias = Literal["outside", "changed", "vanished", "too small", "inside"]
 KINDS: Mapping[Kind, str] = {
     "outside": "the evidence is strong enough that the limit does not hold in every batch",
@@ -255,6 +264,7 @@ class StreamCheck(Result):
         said = [self.outcome]
         if self.alerts:
             said += [self.explain(max(self.alerts, key=lambda f: f.log10_e))]
+        said += self._vanished_told
         if self.changes and self.watched.alert_on == "evidence":
             first = self.changes[0]
             said.append(
@@ -263,6 +273,18 @@ class StreamCheck(Result):
                 f"not show yet, as of {first.group} for {format_value(first.label)}{self._since(first)}."
             )
         return (*said, *self.remarks)
+
+    @property
+    def _vanished_told(self) -> list[str]:
+        """Which group has vanished, and since when; of many, the first."""
+        gone = {f.group: f.last_seen for f in self.undecided if f.kind == "vanished"}
+        for group, last in gone.items():
+            if last is not None:
+                more = f", and {len(gone) - 1:,} more" if len(gone) > 1 else ""
+                return [
+                    f"Vanished: {group}, whose last rows are of {shown(last, self.zone)}{more}."
+                ]
+        return []
 
     def explain(self, finding: StreamFinding) -> str:
         """What one finding says, in a sentence."""
