@@ -160,3 +160,11 @@ def test_tags_choose_the_batches_of_all_stretches(monitor):
     monitor.acknowledge("hires")
     assert monitor.history("hires", tags=["region=north"]).alarms
     assert not monitor.history("hires", tags=["region=south"]).alarms
+
+
+def test_it_is_told_from_which_batches_on_tests_are_made(monitor):
+    fill(monitor, biased(5))
+    monitor.acknowledge("hires", reason="mended")
+    fill(monitor, quiet(5), start=START + datetime.timedelta(days=5))
+    (remark,) = monitor.check("hires").remarks
+    assert "The tests begin with the batches added after 20" in remark

@@ -434,3 +434,10 @@ def test_a_page_says_what_its_columns_mean(monitor, tmp_path):
     assert '<td class="text short">sex=w</td>' in page
     fill(monitor, quiet(20), name="quiet")
     assert html.escape(E_VALUE_TOLD) in written(monitor.history("quiet"), tmp_path)
+
+
+def test_an_axis_of_weeks_has_dates_with_their_year(monitor):
+    fill(monitor, quiet(30))
+    assert evidence(monitor.history("hires"))["format"] == "%Y-%m-%d"
+    fill(monitor, quiet(20), name="hourly", step=datetime.timedelta(hours=1))
+    assert evidence(monitor.history("hourly"))["format"] is None

@@ -82,7 +82,7 @@ def run_tests(
     if begin:
         when = next(e for e in reversed(series.events) if e.kind == "acknowledged")
         remarks.append(
-            f"{when.text} The tests begin with the batches after {when.noted:%Y-%m-%d %H:%M} UTC."
+            f"{when.text} The tests begin with the batches added after {when.noted:%Y-%m-%d %H:%M} UTC."
         )
     return Examination(series, groups, watched, found, start, begin, before, tuple(remarks))
 

@@ -204,6 +204,8 @@ def _time(data: Mapping[str, Any], width: int, field: str = "t") -> Any:
         scale = alt.Scale(domain=list(_ends(data)), nice=False, zero=False)
         return alt.X(f"{field}:Q", scale=scale, axis=alt.Axis(**axis))
     axis["tickCount"] = max(3, width // 110)
+    if data["format"] is not None:
+        axis["format"] = data["format"]
     scale = alt.Scale(type="utc", domain=list(_ends(data)), nice=False)
     return alt.X(f"{field}:T", scale=scale, axis=alt.Axis(**axis))
 
