@@ -18,6 +18,7 @@ from equipoise.reports.history.captions import (
     evidence_caption,
     population_captions,
 )
+from equipoise.reports.history.charts import COLOURS
 from equipoise.reports.history.data import biases, evidence, population
 from equipoise.reports.history.page import plot
 from equipoise.reports.pages import write_page
@@ -441,3 +442,23 @@ def test_an_axis_of_weeks_has_dates_with_their_year(monitor):
     assert evidence(monitor.history("hires"))["format"] == "%Y-%m-%d"
     fill(monitor, quiet(20), name="hourly", step=datetime.timedelta(hours=1))
     assert evidence(monitor.history("hourly"))["format"] is None
+
+
+def test_a_page_of_a_stream_that_cannot_be_tested_says_so(monitor, tmp_path):
+    fill(monitor, [counts({("w", "yes"): 5, ("w", "no"): 5})] * 2)
+    page = written(monitor.history("hires"), tmp_path)
+    assert "<strong>not judged yet</strong>" in page
+    assert "No group has been tested yet." in page
+    assert "There are none." not in page.partition('<section id="population">')[0]
+
+
+@pytest.mark.parametrize(("back", "colours"), [("#ffffff", COLOURS), ("#1c222b", COLOURS[2:])])
+def test_the_lines_of_charts_are_seen_on_light_and_dark_pages(back, colours):
+    def light(colour):
+        parts = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
+        linear = [p / 12.92 if p <= 0.03928 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+        return 0.05 + sum(w * p for w, p in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+    for colour in colours:
+        ratio = light(colour) / light(back)
+        assert max(ratio, 1 / ratio) >= 3, colour

@@ -89,7 +89,7 @@ def _subtitle(history: History, source: str | None) -> str:
 def _figures(history: History) -> list[list[str]]:
     check = history.check
     figures = [
-        [_STATES[check.status], "now"],
+        [_STATES[check.status] if check.findings else "not judged yet", "now"],
         [whole(check.batches), "batch" if check.batches == 1 else "batches"],
         [whole(check.rows), "rows"],
         [whole(len(check.alerts)), "groups and labels with an alert"],
@@ -110,7 +110,8 @@ def _findings(history: History) -> list[Part]:
         told = f"{states} {E_VALUE_TOLD} {SEQUENCE_TOLD} {SINCE_TOLD}"
         return [first_rows(table, whole=_WHOLE), note(f"{limits}{UB_TOLD}"), note(told)]
     if not near.rows:
-        return [paragraph("There are none.")]
+        said = "There are none." if check.findings else "No group has been tested yet."
+        return [paragraph(said)]
     table, limits = _by_group(near)
     told = "There are none. These groups have the most evidence against their limits so far."
     below = f"{limits}{UB_TOLD} {E_VALUE_TOLD}"

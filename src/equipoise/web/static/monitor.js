@@ -27,7 +27,7 @@ function streams(listed, now) {
   field.replaceChildren(...(made.length ? made : [new Option("the first one", ""), ...(asked ? [new Option(asked, asked, false, true)] : [])]));
 }
 
-const COLOURS = () => [ink("--more"), ink("--fewer"), "#b8860b", "#4d9b6d", "#a06fc4", ink("--soft"), "#d16ba5", "#3fa7b5", "#8c6d4a"];
+const COLOURS = () => [ink("--more"), ink("--fewer"), "#b8860b", "#4d9b6d", "#a06fc4", ink("--soft"), "#d16ba5", "#3a9dab", "#8c6d4a"];
 const DASHES = [[1, 0], [6, 3], [2, 2], [8, 2, 2, 2]];
 
 /** Time across: milliseconds of the clock that is shown, or the places of periods side by side. */
