@@ -74,7 +74,9 @@ def test_a_period_with_another_mix_is_told(monitor):
     fill(monitor, [*usual, odd])
     history = monitor.history("hires")
     assert history.unusual[0].start == START + datetime.timedelta(days=30)
-    assert "have another mix of groups and labels" in " ".join(history.sentences)
+    said = " ".join(history.sentences)
+    assert "have another mix of groups and labels" in said
+    assert "twice what chance gives on average, as chance alone does in a few" in said
     distance = history.periods[-1].distance
     rest = usual[0]
     for batch in usual[1:]:

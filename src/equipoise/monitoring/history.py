@@ -81,7 +81,8 @@ class History(Drawable):
         if far:
             said.append(
                 f"{len(far):,} of {len(self.periods):,} periods have another mix of groups and labels than "
-                f"the others, by more than twice what chance gives on average; the most {shown(far[0].start, self.zone)} "
+                "the others, by more than twice what chance gives on average, as chance alone does in a few; "
+                f"the most {shown(far[0].start, self.zone)} "
                 f"({percent(far[0].distance)} of the rows, {percent(far[0].expected_distance)} by chance)."
             )
         return tuple(said)
