@@ -55,3 +55,14 @@ def test_the_legends_of_the_room_have_whole_names(opened, explorer, store):
     assert "sex=Male,race=African-American→Lowscore" in names
     assert any(text.startswith("alert from ") for text in texts)
     assert page.evaluate("document.documentElement.scrollWidth") == 400
+
+
+def test_names_of_charts_beside_each_other_are_at_one_height(opened, explorer, store):
+    """Also if a word stands above one of them only: an alert was raised for some of the groups."""
+    page = opened(explorer, width=1400)
+    visit(page, explorer, "monitor", store=store.name, max_abs_ub="0.3")
+    page.locator("#biases svg").wait_for()
+    names = page.locator("#biases svg .role-title-text text")
+    assert page.locator("#biases svg").get_by_text("alert", exact=True).count() >= 3
+    tops = [names.nth(i).bounding_box()["y"] for i in range(6)]
+    assert tops[::2] == pytest.approx(tops[1::2], abs=1)

@@ -106,6 +106,8 @@ function bias(line, i, width, alarms) {
       ...layer("alarms", { type: "rule", color: ink("--fewer"), strokeWidth: 2 }, { x, ...about }),
       // Above the chart the word lies on nothing, and at its ends it stays inside.
       ...layer("alarms", { type: "text", align: { expr: "datum.share < 0.1 ? 'left' : datum.share > 0.9 ? 'right' : 'center'" }, color: ink("--fewer"), aria: false }, { x, y: { value: -8 }, text: { field: "word" } }),
+      // The same room where no word is, so that names beside each other are at one height.
+      ...(alarms && !line.alarms.length ? [{ data: { values: [{}] }, mark: { type: "text", opacity: 0, aria: false }, encoding: { x: { value: 0 }, y: { value: -8 }, text: { value: "alert" } } }] : []),
     ],
   };
 }
