@@ -170,4 +170,12 @@ def test_the_time_of_an_acknowledgement_is_shown_in_the_zone(monitor):
     monitor.acknowledge("hires")
     for zone, time in (("UTC", "2026-11-20 08:30"), ("Europe/Berlin", "2026-11-20 09:30+01:00")):
         said = monitor.check("hires", timezone=zone).sentences[-1]
-        assert said.endswith(f"The tests begin with the batches that were added after {time}.")
+        assert said.endswith(f"The tests start with the batches added after {time}.")
+
+
+def test_it_is_told_from_which_batches_on_tests_are_made(monitor):
+    fill(monitor, biased(5))
+    monitor.acknowledge("hires", reason="mended")
+    fill(monitor, quiet(5), start=START + datetime.timedelta(days=5))
+    (remark,) = monitor.check("hires").remarks
+    assert "The tests start with the batches added after 20" in remark

@@ -240,6 +240,7 @@ def test_small_and_vanished_groups_are_states_of_their_own(monitor):
     assert (women.kind, women.last_seen) == ("vanished", START + datetime.timedelta(days=20))
     assert (check.status, check.exit_code) == ("undecided", 3)
     assert check.outcome == "No alert, but 1 group has vanished."
+    assert check.sentences[1] == "Vanished: sex=w, whose last rows are of 2026-01-21."
 
 
 def test_a_stream_with_nothing_to_compare_is_undecided(monitor):

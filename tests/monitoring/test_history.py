@@ -12,12 +12,13 @@ import re
 import pytest
 
 import equipoise as eq
-from equipoise.monitoring.check import UB_TOLD
+from equipoise.monitoring.check import E_VALUE_TOLD, KINDS, SEQUENCE_TOLD, UB_TOLD
 from equipoise.reports.history.captions import (
     bias_caption,
     evidence_caption,
     population_captions,
 )
+from equipoise.reports.history.charts import COLOURS
 from equipoise.reports.history.data import biases, evidence, population
 from equipoise.reports.history.page import plot
 from equipoise.reports.pages import write_page
@@ -73,7 +74,9 @@ def test_a_period_with_another_mix_is_told(monitor):
     fill(monitor, [*usual, odd])
     history = monitor.history("hires")
     assert history.unusual[0].start == START + datetime.timedelta(days=30)
-    assert "the mix of groups and labels differs" in " ".join(history.sentences)
+    said = " ".join(history.sentences)
+    assert "the mix of groups and labels differs" in said
+    assert "more than twice what is expected by chance. By chance alone, this happens in a few" in said
     distance = history.periods[-1].distance
     rest = usual[0]
     for batch in usual[1:]:
@@ -436,3 +439,44 @@ def test_the_confidence_of_sequences_is_not_rounded_to_all(monitor):
     history = monitor.history("hires", alpha=0.001)
     assert "Band: 99.9% confidence sequence" in bias_caption(history)
     assert "99.9% sequence" in history.check.grid().headers
+
+
+def test_a_page_says_what_its_columns_mean(monitor, tmp_path):
+    fill(monitor, biased(20))
+    page = written(monitor.history("hires"), tmp_path)
+    for said in (E_VALUE_TOLD, SEQUENCE_TOLD, f"Outside: {KINDS['outside']}."):
+        assert html.escape(said) in page
+    assert html.escape(KINDS["vanished"]) not in page
+    assert "Times: how often it was raised" in page
+    assert "|uniform_bias| ≤ 0.1 for all groups" in page
+    # Short names leave their room to the numbers beside them.
+    assert '<td class="text short">sex=w</td>' in page
+    fill(monitor, quiet(20), name="quiet")
+    assert html.escape(E_VALUE_TOLD) in written(monitor.history("quiet"), tmp_path)
+
+
+def test_an_axis_of_weeks_has_dates_with_their_year(monitor):
+    fill(monitor, quiet(30))
+    assert evidence(monitor.history("hires"))["format"] == "%Y-%m-%d"
+    fill(monitor, quiet(20), name="hourly", step=datetime.timedelta(hours=1))
+    assert evidence(monitor.history("hourly"))["format"] is None
+
+
+def test_a_page_of_a_stream_that_cannot_be_tested_says_so(monitor, tmp_path):
+    fill(monitor, [counts({("w", "yes"): 5, ("w", "no"): 5})] * 2)
+    page = written(monitor.history("hires"), tmp_path)
+    assert "<strong>not judged yet</strong>" in page
+    assert "No group has been tested yet." in page
+    assert "There are none." not in page.partition('<section id="population">')[0]
+
+
+@pytest.mark.parametrize(("back", "colours"), [("#ffffff", COLOURS), ("#1c222b", COLOURS[2:])])
+def test_the_lines_of_charts_are_seen_on_light_and_dark_pages(back, colours):
+    def light(colour):
+        parts = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
+        linear = [p / 12.92 if p <= 0.03928 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+        return 0.05 + sum(w * p for w, p in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+    for colour in colours:
+        ratio = light(colour) / light(back)
+        assert max(ratio, 1 / ratio) >= 3, colour

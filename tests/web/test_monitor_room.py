@@ -171,6 +171,16 @@ def test_the_charts_have_the_captions_and_thresholds_of_the_page(desk):
     assert charts["captions"]["rates"] == "Rates of granted"
 
 
+def test_the_states_of_the_table_are_explained(desk):
+    page = part(desk, **LOANS)
+    table, _, below = page.partition("The limit is")
+    for state in ("alert", "changed lately"):
+        assert (state in table) == (f"<strong>{state}</strong>: " in below), state
+    assert "<strong>alert</strong>: the evidence is strong enough" in below
+    assert "<strong>outside</strong>" not in below
+    assert "An e-value of 100 is evidence of 100 to 1" in below
+
+
 def test_the_page_and_the_twin_tell_the_same(desk):
     page = part(desk, **LOANS)
     found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)

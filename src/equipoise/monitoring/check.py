@@ -26,6 +26,15 @@ UB_TOLD = (
     "UB: 1 − rate in the group / overall rate. If it is positive, the group has fewer of the rows with the label "
     "than its share of all rows."
 )
+E_VALUE_TOLD = (
+    "E-value: evidence against the limit. While the limit holds, an e-value of 100 or more is ever reached with a "
+    "probability of at most 1 in 100."
+)
+SEQUENCE_TOLD = (
+    "Sequence: the confidence sequence of UB. However often you look, it contains the true value, if the ratio of "
+    "rates is the same in all batches."
+)
+SINCE_TOLD = "Since: when the bias left the limit, as an estimate."
 Kind: TypeAlias = Literal["outside", "changed", "vanished", "too small", "inside"]
 KINDS: Mapping[Kind, str] = {
     "outside": "the evidence is strong enough that the limit does not hold in every batch",
@@ -262,6 +271,7 @@ class StreamCheck(Result):
         said = [self.outcome]
         if self.alerts:
             said += [self.explain(max(self.alerts, key=lambda f: f.log10_e))]
+        said += self._vanished_told
         if self.changes and self.watched.alert_on == "evidence":
             first = self.changes[0]
             said.append(
@@ -270,6 +280,18 @@ class StreamCheck(Result):
                 f"strong enough yet, for example {first.group} for {format_value(first.label)}{self._since(first)}."
             )
         return (*said, *self.remarks)
+
+    @property
+    def _vanished_told(self) -> list[str]:
+        """Which group has vanished, and since when; of many, the first."""
+        gone = {f.group: f.last_seen for f in self.undecided if f.kind == "vanished"}
+        for group, last in gone.items():
+            if last is not None:
+                more = f", and {len(gone) - 1:,} more" if len(gone) > 1 else ""
+                return [
+                    f"Vanished: {group}, whose last rows are of {shown(last, self.zone)}{more}."
+                ]
+        return []
 
     def explain(self, finding: StreamFinding) -> str:
         """Explain one finding in sentences."""

@@ -83,9 +83,9 @@ class History(Drawable):
         if far:
             said.append(
                 f"In {len(far):,} of {len(self.periods):,} periods, the mix of groups and labels differs from that "
-                "of the other periods by more than twice what is expected by chance. The period of "
-                f"{shown(far[0].start, self.zone)} differs most ({percent(far[0].distance)} of the rows, "
-                f"{percent(far[0].expected_distance)} expected by chance)."
+                "of the other periods by more than twice what is expected by chance. By chance alone, this happens in "
+                f"a few periods. The period of {shown(far[0].start, self.zone)} differs most "
+                f"({percent(far[0].distance)} of the rows, {percent(far[0].expected_distance)} expected by chance)."
             )
         return tuple(said)
 

@@ -197,7 +197,7 @@ def _require_webhook(address: str, key: bytes) -> None:
 
 
 def _text(result: StreamCheck, top: int) -> str:
-    from equipoise.monitoring.check import UB_TOLD
+    from equipoise.monitoring.check import E_VALUE_TOLD, UB_TOLD
 
     grid = result.grid(top)
     more = sum(f.kind != "inside" or f.changed for f in result.findings) - len(grid.rows)
@@ -207,7 +207,7 @@ def _text(result: StreamCheck, top: int) -> str:
         first = math.ceil(len(result.findings) / result.watched.alpha)
         title = f"The largest e-values so far (the first alert requires {first:,}):"
         table.append(f"{title}\n\n{near.text()}")
-    said = [UB_TOLD] * bool(table)
+    said = [f"{UB_TOLD}\n{E_VALUE_TOLD}"] * bool(table)
     return "\n\n".join(["\n".join([result.heading, *result.sentences]), *table, *said])
 
 

@@ -200,7 +200,9 @@ def _room(table: Mapping[str, Any], column: int, whole: Collection[str]) -> str:
     if table["headers"][column] in whole:
         return " whole"
     longest = max((len(row[column]) for row in table["rows"]), default=0)
-    return " long" if column not in table["numbers"] and longest > _WRAPPED else ""
+    if column in table["numbers"]:
+        return ""
+    return " long" if longest > _WRAPPED else " short"
 
 
 def breakable(text: str) -> str:

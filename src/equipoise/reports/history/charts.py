@@ -19,7 +19,8 @@ _BESIDE = 44
 _HEIGHT = 150
 _LETTER, _TITLE_LETTER = 6.4, 7.2
 """Pixels that a letter takes."""
-_COLOURS = [BLUE, RED, "#b8860b", "#4d9b6d", "#a06fc4", "#5b6472", "#d16ba5", "#3fa7b5", "#8c6d4a"]
+COLOURS = [BLUE, RED, "#b8860b", "#4d9b6d", "#a06fc4", "#7a8494", "#d16ba5", "#3a9dab", "#8c6d4a"]
+"""Colours of lines; on a dark page the first two are replaced by lighter ones."""
 
 
 def bias_charts(data: Mapping[str, Any]) -> Spec:
@@ -180,7 +181,7 @@ def _colour(names: Sequence[str], width: int) -> Any:
         columnPadding=28,
         **wrapped.keyed(),
     )
-    scale = alt.Scale(domain=list(names), range=_COLOURS[: len(names)])
+    scale = alt.Scale(domain=list(names), range=COLOURS[: len(names)])
     return alt.Color("name:N", scale=scale, legend=legend)
 
 
@@ -204,6 +205,8 @@ def _time(data: Mapping[str, Any], width: int, field: str = "t") -> Any:
         scale = alt.Scale(domain=list(_ends(data)), nice=False, zero=False)
         return alt.X(f"{field}:Q", scale=scale, axis=alt.Axis(**axis))
     axis["tickCount"] = max(3, width // 110)
+    if data["format"] is not None:
+        axis["format"] = data["format"]
     scale = alt.Scale(type="utc", domain=list(_ends(data)), nice=False)
     return alt.X(f"{field}:T", scale=scale, axis=alt.Axis(**axis))
 

@@ -145,7 +145,8 @@ def evidence(history: History) -> dict[str, Any]:
         if math.isfinite(e)
     ]
     drawn = thresholds(history)
-    seen = [0.0, 1.0, *(point["log10_e"] for point in points), *drawn]
+    known = (e for line in history.lines for e in line.log10_e if math.isfinite(e))
+    seen = [0.0, 1.0, *known, *drawn]
     low, high = min(seen), max(seen)
     # Above the upper threshold is room for its words.
     domain = [low - 0.04 * (high - low), high + 0.1 * (high - low)]

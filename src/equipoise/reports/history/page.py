@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from equipoise.lattice import format_value
 from equipoise.measures.display import UNKNOWN, number, percent, whole
-from equipoise.monitoring.check import UB_TOLD
+from equipoise.monitoring.check import E_VALUE_TOLD, KINDS, SEQUENCE_TOLD, SINCE_TOLD, UB_TOLD
 from equipoise.monitoring.moments import shown
 from equipoise.plain import Grid
 from equipoise.reports.charts.vega import CaptionedChart, Spec
@@ -89,7 +89,7 @@ def _subtitle(history: History, source: str | None) -> str:
 def _figures(history: History) -> list[list[str]]:
     check = history.check
     figures = [
-        [_STATES[check.status], "now"],
+        [_STATES[check.status] if check.findings else "not judged yet", "now"],
         [whole(check.batches), "batch" if check.batches == 1 else "batches"],
         [whole(check.rows), "rows"],
         [whole(len(check.alerts)), "groups and labels with an alert"],
@@ -105,12 +105,17 @@ def _findings(history: History) -> list[Part]:
     grid, near = check.grid(), check.nearest()
     if grid.rows:
         table, limits = _by_group(grid)
-        return [first_rows(table, whole=_WHOLE), note(f"{limits}{UB_TOLD}")]
+        kinds = {finding.kind for finding in check.telling}
+        states = " ".join(f"{kind.capitalize()}: {KINDS[kind]}." for kind in KINDS if kind in kinds)
+        told = f"{states} {E_VALUE_TOLD} {SEQUENCE_TOLD} {SINCE_TOLD}"
+        return [first_rows(table, whole=_WHOLE), note(f"{limits}{UB_TOLD}"), note(told)]
     if not near.rows:
-        return [paragraph("There are none.")]
+        said = "There are none." if check.findings else "No group has been tested yet."
+        return [paragraph(said)]
     table, limits = _by_group(near)
     told = "There are none. These groups have the most evidence against their limits so far."
-    return [paragraph(told), html_table(table, f"{limits}{UB_TOLD}", whole=_WHOLE)]
+    below = f"{limits}{UB_TOLD} {E_VALUE_TOLD}"
+    return [paragraph(told), html_table(table, below, whole=_WHOLE)]
 
 
 def _by_group(grid: Grid) -> tuple[Grid, str]:
@@ -202,7 +207,10 @@ def _alarms(history: History) -> list[Part]:
     lost: list[Part] = [paragraph(history.forgotten)] * bool(history.forgotten)
     if not history.alarms:
         return lost or [paragraph("No alert has been raised.")]
-    return [first_rows(history.alarm_grid(), whole=_WHOLE), *lost]
+    often = (
+        "Times: how often it was raised, since evidence near the threshold raises and ends alerts."
+    )
+    return [first_rows(history.alarm_grid(), whole=_WHOLE), note(often), *lost]
 
 
 def _events(history: History) -> list[Part]:
@@ -224,7 +232,9 @@ def _periods(history: History, top: int) -> list[Part]:
 
 def _facts(history: History) -> list[list[str]]:
     check = history.check
-    rules = "; ".join(rule.words for rule in check.watched.rules)
+    rules = "; ".join(
+        rule.words.replace(" for *", " for all groups") for rule in check.watched.rules
+    )
     return [
         ["store", check.store],
         ["stream", check.name],

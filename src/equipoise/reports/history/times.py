@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 _NEAR = 300
 """Periods nearer to each other than this part of the whole time would lie on one another."""
 _TICKS = 8
+_DATES = 8, 100
+"""Days that a time axis with dates has, at least and at most."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,15 @@ class Times:
         places = self.periods()
         few = len(places) <= _TICKS
         ticks = self._ticks(places) if few or not self.even else None
-        return {"span": [places[0], places[-1]], "even": self.even, "ticks": ticks}
+        days = (places[-1] - places[0]) / 86_400e3
+        # Of weeks, whole dates; by itself a chart would mix days of the week and names of months.
+        form = "%Y-%m-%d" if self.even and _DATES[0] <= days <= _DATES[1] else None
+        return {
+            "span": [places[0], places[-1]],
+            "even": self.even,
+            "ticks": ticks,
+            "format": form,
+        }
 
     def _ticks(self, places: list[float]) -> list[dict[str, Any]]:
         chosen = np.unique(np.linspace(0, len(places) - 1, _TICKS).round().astype(int)).tolist()

@@ -203,13 +203,21 @@ def _charts(made: History) -> dict[str, Any] | None:
 
 
 def present(ask: Ask, shown: dict[str, Any]) -> dict[str, Any]:
-    """The time zone, what each state of a group means, and the last periods as a table."""
-    from equipoise.monitoring.check import KINDS
+    """The time zone, what the columns of the findings mean, and the last periods as a table."""
+    from equipoise.monitoring.check import E_VALUE_TOLD, KINDS, SEQUENCE_TOLD, SINCE_TOLD
 
-    names = {finding["kind"] for finding in shown["findings"]}
+    found = shown["findings"]
+    # What is outside is called an alert where it is one.
+    names = {each["kind"] for each in found if each["kind"] != "outside" or not each["alert"]}
+    kinds: dict[str, str] = {kind: said for kind, said in KINDS.items() if kind in names}
+    if any(each["kind"] == "outside" and each["alert"] for each in found):
+        kinds = {"alert": KINDS["outside"], **kinds}
+    if any(each["changed"] and each["kind"] != "changed" for each in found):
+        kinds["changed lately"] = KINDS["changed"]
     return {
         "zone": _zone(ask),
-        "kinds": {kind: said for kind, said in KINDS.items() if kind in names},
+        "kinds": kinds,
+        "columns_told": [E_VALUE_TOLD, SEQUENCE_TOLD, SINCE_TOLD],
         "limits": list(dict.fromkeys(finding["limits"] for finding in shown["findings"])),
         "last_periods": list(enumerate(shown["periods"]))[-_PERIODS:],
     }

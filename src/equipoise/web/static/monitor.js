@@ -27,12 +27,13 @@ function streams(listed, now) {
   field.replaceChildren(...(made.length ? made : [new Option("the first one", ""), ...(asked ? [new Option(asked, asked, false, true)] : [])]));
 }
 
-const COLOURS = () => [ink("--more"), ink("--fewer"), "#b8860b", "#4d9b6d", "#a06fc4", ink("--soft"), "#d16ba5", "#3fa7b5", "#8c6d4a"];
+const COLOURS = () => [ink("--more"), ink("--fewer"), "#b8860b", "#4d9b6d", "#a06fc4", ink("--soft"), "#d16ba5", "#3a9dab", "#8c6d4a"];
 const DASHES = [[1, 0], [6, 3], [2, 2], [8, 2, 2, 2]];
 
 /** Time across: milliseconds of the clock that is shown, or the places of periods side by side. */
-function time({ even, ticks }) {
+function time({ even, ticks, format }) {
   const axis = { title: null, grid: false, labelOverlap: true, labelSeparation: 8, labelFlush: 20, tickCount: 5 };
+  if (format) axis.format = format;
   if (ticks) Object.assign(axis, written(ticks));
   // A scale of times would read single numbers as years.
   return even && !ticks
@@ -71,7 +72,7 @@ function biases(shown, lines) {
     const columns = width > 640 && lines.length > 1 ? 2 : 1;
     const each = Math.max(110, columns === 2 ? (width - 110) / 2 : width);
     return { columns, spacing: 24, concat: lines.map((line, i) => bias(line, i, each, alarms)) };
-  }, data, { key: JSON.stringify(lines.map((line) => [line.name, line.domain, line.ticks, alarms, PARTS.map((part) => line[part].length > 0)])) }).then((view) => picks(view));
+  }, data, { key: JSON.stringify(lines.map((line) => [line.name, line.domain, line.ticks, line.format, alarms, PARTS.map((part) => line[part].length > 0)])) }).then((view) => picks(view));
 }
 
 /** A name in as many lines as it needs, since names often differ at their ends only. */
@@ -105,6 +106,8 @@ function bias(line, i, width, alarms) {
       ...layer("alarms", { type: "rule", color: ink("--fewer"), strokeWidth: 2 }, { x, ...about }),
       // Above the chart the word lies on nothing, and at its ends it stays inside.
       ...layer("alarms", { type: "text", align: { expr: "datum.share < 0.1 ? 'left' : datum.share > 0.9 ? 'right' : 'center'" }, color: ink("--fewer"), aria: false }, { x, y: { value: -8 }, text: { field: "word" } }),
+      // The same room where no word is, so that names beside each other are at one height.
+      ...(alarms && !line.alarms.length ? [{ data: { values: [{}] }, mark: { type: "text", opacity: 0, aria: false }, encoding: { x: { value: 0 }, y: { value: -8 }, text: { value: "alert" } } }] : []),
     ],
   };
 }
@@ -127,7 +130,7 @@ function evidence(shown, made) {
       words("above", -8),
       words("below", 10),
     ],
-  }), { points: made.points, thresholds: made.thresholds, span: span(made), ...(made.breaks.length ? { breaks: made.breaks } : {}) }, { key: JSON.stringify([made.names, made.ticks, made.domain, made.breaks.length > 0]) });
+  }), { points: made.points, thresholds: made.thresholds, span: span(made), ...(made.breaks.length ? { breaks: made.breaks } : {}) }, { key: JSON.stringify([made.names, made.ticks, made.format, made.domain, made.breaks.length > 0]) });
 }
 
 /** Colours and dashes of lines, so that nobody has to tell colours apart. */
@@ -153,7 +156,7 @@ function population({ charts: { captions } }, made) {
       { data: { name: "dots" }, mark: { type: "line", color: ink("--soft"), strokeWidth: 2, aria: false }, encoding: { x: time(made), y: { field: "expected", type: "quantitative" } } },
       { data: { name: "dots" }, mark: { type: "point", filled: true, opacity: 0.85 }, encoding: { x: time(made), y: { field: "distance", type: "quantitative", axis: { title: "share of rows", format: "%", tickCount: 5 } }, color: { condition: { test: "datum.far", value: ink("--fewer") }, value: ink("--bar") }, size: { condition: { test: "datum.far", value: 60 }, value: 24 }, tooltip: { field: "about" }, description: { field: "about" } } },
     ],
-  }), { dots, span: span(made) }, { key: JSON.stringify(made.ticks) });
+  }), { dots, span: span(made) }, { key: JSON.stringify([made.ticks, made.format]) });
 }
 
 function shares(id, points, names, made) {
@@ -163,7 +166,7 @@ function shares(id, points, names, made) {
       ends(made),
       { data: { name: "points" }, mark: { type: "line", strokeWidth: 1.8 }, encoding: { x: time(made), y: { field: "share", type: "quantitative", axis: { title: "share of rows", format: "%", tickCount: 5 } }, ...named(names, width), tooltip: { field: "about" }, description: { field: "name" } } },
     ],
-  }), { points, span: span(made) }, { key: JSON.stringify([names, made.ticks]) });
+  }), { points, span: span(made) }, { key: JSON.stringify([names, made.ticks, made.format]) });
 }
 
 const picked = new WeakSet();
