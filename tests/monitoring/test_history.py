@@ -141,7 +141,7 @@ def test_times_are_shown_in_a_zone(monitor):
         ("sex=*", "'sex' has no value '*'; it has: w, m"),
         ("sex=x", "'sex' has no value x"),
         ("hired=maybe", "'hired' has no value maybe"),
-        ("*", "the group of all rows has nothing to be compared with; name a value of sex"),
+        ("*", "the group of all rows cannot be compared with other rows; name a value of sex"),
         (eq.Group(), "the group of all rows"),
     ],
 )

@@ -193,8 +193,8 @@ def _comparisons(
 def _settled(rule: Rule, counts: Counts, favourable: str | None) -> Rule:
     if rule.measure not in ("uniform_bias", "impact_ratio"):
         raise InputError(
-            f"the rule {rule.words} cannot be tested batch by batch; monitored rules are on "
-            "uniform_bias or impact_ratio."
+            f"the rule {rule.words} cannot be tested batch by batch; only rules on uniform_bias or "
+            "impact_ratio can be monitored."
         )
     # Tests of single tables have no part in those of a stream.
     return settle_label(replace(rule, significance=None), counts, favourable)

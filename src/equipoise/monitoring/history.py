@@ -288,8 +288,8 @@ def make_history(
     chosen = _chosen(tested, checked, alarms, group, label)
     if asked is not None and count and not chosen:
         raise InputError(
-            f"{checked.name} has no group {asked} that can be compared with others: it never had rows, has "
-            "fewer than `min_count`, or has more attributes than `max_order`."
+            f"{checked.name} has no group {asked} that can be compared with others. The group never had rows, "
+            "has fewer rows than `min_count`, or has more attributes than `max_order`."
         )
     return History(
         check=checked,
@@ -313,7 +313,7 @@ def _named(group: Group | str, counts: Counts) -> tuple[Group | None, Value | No
     if not wanted:
         names = " or ".join(axis.name for axis in counts.sensitive)
         raise InputError(
-            f"the group of all rows has nothing to be compared with; name a value of {names}."
+            f"the group of all rows cannot be compared with other rows; name a value of {names}."
         )
     # A star would be any value, and a group of any value is the group without the attribute.
     named: dict[str, Value] = {name: "*" if v is ANY else v for name, v in wanted.items()}
