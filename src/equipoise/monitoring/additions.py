@@ -82,7 +82,9 @@ class Added(Result):
         when, rows = shown(batch.starts, self.zone), rows_text(batch.n)
         if receipt.outcome == "added":
             return [f"Added the batch {batch.id} of {when} with {rows} to {self.name}."]
-        return [f"Corrected the batch {batch.id} of {self.name}. It is of {when} and has {rows}."]
+        return [
+            f"Corrected the batch {batch.id} of {self.name}. It now has {rows} and the time {when}."
+        ]
 
     def _several(self) -> list[str]:
         rows = sum(r.batch.n for r in self.receipts if r.outcome == "added")
