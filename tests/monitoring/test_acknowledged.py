@@ -41,7 +41,7 @@ def test_alerts_before_an_acknowledgement_stay_in_the_history(monitor):
     assert {alarm["ended"] for alarm in data["alarms"]} == {"acknowledgement"}
     (noted,) = data["acknowledgements"]
     assert noted["at"] == "2026-01-30T00:00:00+00:00"
-    assert noted["text"] == "Alerts up to here were acknowledged: the form is mended."
+    assert noted["text"] == "All alerts so far were acknowledged: the form is mended."
 
 
 def test_the_evidence_before_is_what_it_was_and_begins_anew_after(monitor):

@@ -443,7 +443,7 @@ def test_spans_may_be_timedeltas(monitor):
     days = datetime.timedelta(days=2)
     assert monitor.counts("hires", window=days) == monitor.counts("hires", window="2d")
     for wrong in (7, datetime.timedelta(), "0d", "999999999999w", "9" * 13 + "d"):
-        with pytest.raises(InputError, match="a span of time"):
+        with pytest.raises(InputError, match="a time span"):
             monitor.counts("hires", window=wrong)
 
 

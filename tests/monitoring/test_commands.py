@@ -65,15 +65,15 @@ def test_one_error_is_one_sentence_and_nothing_is_added(folder, capsys):
         (f"add two.csv {WHERE} --id one", "correct it with --replace"),
         (f"add two.csv {WHERE} --at yesterday", "'yesterday' is not a time"),
         (f"add two.csv {WHERE} -s hired -l sex", "not hired and sex"),
-        ("add two.csv --store bias.sqlite --name HIRES", "differ only in case"),
+        ("add two.csv --store bias.sqlite --name HIRES", "must not differ only in case"),
         (f"add two.csv {WHERE} --timezone Mars", "there is no time zone 'Mars'"),
-        (f"add two.csv {WHERE} --tag north", "a tag is written name=value"),
+        (f"add two.csv {WHERE} --tag north", "a tag must be written as name=value"),
         (f"add two.csv {WHERE} --weight sex", "leave out --weight"),
         (
             f"add two.csv {WHERE} --time-column day",
             "column 'day' not found in two.csv; it has: sex",
         ),
-        (f"add two.csv {WHERE} --time-column sex", "has values that are no times, such as 'm'"),
+        (f"add two.csv {WHERE} --time-column sex", "has values that are not times, such as 'm'"),
         (f"add two.csv {WHERE} --time-column day --at 2026-11-14", "leave out --at"),
         (f"add two.csv {WHERE} --every week", "add --time-column, or leave out --every"),
         (f"add two.csv {WHERE} --every day", "add --time-column, or leave out --every"),
@@ -82,9 +82,12 @@ def test_one_error_is_one_sentence_and_nothing_is_added(folder, capsys):
         ("check --store none.sqlite --name hires", "there is no store none.sqlite"),
         (f"check {WHERE} --webhook http://localhost/x", "together"),
         (f"check {WHERE} --webhook-always", "--webhook-always requires --webhook"),
-        (f"check {WHERE} --webhook garbage --webhook-key-file key", "no address of a webhook"),
+        (
+            f"check {WHERE} --webhook garbage --webhook-key-file key",
+            "not a valid address of a webhook",
+        ),
         (f"check {WHERE} --policy none.toml", "none.toml cannot be read"),
-        (f"plan {WHERE} --window 3x", "'3x' is not a span of time"),
+        (f"plan {WHERE} --window 3x", "'3x' is not a time span"),
         (f"withdraw {WHERE} --id two", "'two' of hires is not there"),
     ):
         assert typed(line) == 2, line
@@ -92,7 +95,7 @@ def test_one_error_is_one_sentence_and_nothing_is_added(folder, capsys):
         assert why in captured.err, line
         assert captured.err.startswith("error: ")
         assert captured.out == ""
-    for given, why in (("", "must not be empty"), ("x" * 201, "has at most 200 characters")):
+    for given, why in (("", "must not be empty"), ("x" * 201, "must have at most 200 characters")):
         assert run(["monitor", "add", "two.csv", *WHERE.split(), "--id", given]) == 2
         assert f"the id of a batch {why}" in capsys.readouterr().err
     assert eq.Monitor("bias.sqlite").counts("hires") == before
@@ -113,9 +116,7 @@ def test_a_table_is_split_and_what_is_left_out_is_told(folder, capsys):
     ]
     table.write_text("t,sex,hired\n2026-03-27,m,no\n2026-03-28,w,no\n", encoding="utf-8")
     assert typed(line) == 2
-    assert "correct it with --replace, or name these parts of the period with --id" in (
-        capsys.readouterr().err
-    )
+    assert "correct it with --replace, or give this table an --id" in (capsys.readouterr().err)
     assert typed(f"{line} --replace") == 0
     assert capsys.readouterr().out.splitlines()[1:] == [
         "Corrected 1 batch.",

@@ -228,8 +228,10 @@ def test_a_full_disk_is_told_and_the_store_stays_whole(store, parent, room):
     writer = parent.add(store, range(5, 100), room=room)
     assert writer.wait() == 70
     *_, error = writer.said.splitlines()
-    assert error.startswith(f"equipoise.errors.InputError: {store} could not be written, since the")
-    assert error.endswith("all batches before are kept. Free some disk space and try again.")
+    assert error.startswith(
+        f"equipoise.errors.InputError: {store} could not be written, because the"
+    )
+    assert error.endswith("all earlier batches are kept. Free some disk space and try again.")
     told = [int(line) for line in writer.said.splitlines() if line.isdigit()]
     assert numbers(store) == [*range(5), *told]
     require_whole(store, [*range(5), *told])
@@ -258,7 +260,7 @@ def test_a_full_disk_while_the_store_is_made(tmp_path, parent, people):
             break
         assert code == 2
         assert adding.said.startswith(
-            f"error: {place} could not be written, since the disk is full"
+            f"error: {place} could not be written, because the disk is full"
         )
         assert adding.said.count("\n") == 1
         require_integrity(place)
@@ -313,7 +315,11 @@ def test_a_store_that_may_not_be_read_or_made_is_told(store, parent, people):
                 tried = parent.type(*command, *WHERE, folder / name, usual_rights=True)
                 assert tried.wait() == 2
                 missing = (command, name) == (("check",), "new.sqlite")
-                why = "there is no store" if missing else "check the rights to it and its folder"
+                why = (
+                    "there is no store"
+                    if missing
+                    else "check the permissions of the file and its folder"
+                )
                 assert why in tried.said
                 assert tried.said.count("\n") == 1
     finally:
@@ -356,7 +362,7 @@ def test_a_file_that_was_cut_off_is_told(long_store, tmp_path, capsys, length):
         assert run(["monitor", command, *WHERE, str(place), *more]) == 2
         told = capsys.readouterr().err
         assert told.count("\n") == 1
-        assert "is damaged or cannot be used (" in told or "is no store" in told, told
+        assert "is damaged or cannot be used (" in told or "is not a store" in told, told
 
 
 @pytest.mark.slow
@@ -397,7 +403,7 @@ def test_garbage_is_told_or_changes_nothing(long_store, tmp_path, capsys):
         ("UPDATE equipoise_stream SET definition = cast(x'ff' AS TEXT)", "Could not decode to"),
         ("UPDATE equipoise_policy SET rules = ''", "JSONDecodeError"),
         ("UPDATE equipoise_event SET about = '['", "JSONDecodeError"),
-        ("UPDATE equipoise_policy SET evidence = x'00'", "the evidence that merged batches left"),
+        ("UPDATE equipoise_policy SET evidence = x'00'", "the evidence of merged batches"),
     ],
 )
 def test_values_that_cannot_be_read_are_told(long_store, tmp_path, capsys, change, why):

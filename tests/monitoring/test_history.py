@@ -76,7 +76,9 @@ def test_a_period_with_another_mix_is_told(monitor):
     assert history.unusual[0].start == START + datetime.timedelta(days=30)
     said = " ".join(history.sentences)
     assert "the mix of groups and labels differs" in said
-    assert "more than twice what is expected by chance. By chance alone, this happens in a few" in said
+    assert (
+        "more than twice what is expected by chance. By chance alone, this happens in a few" in said
+    )
     distance = history.periods[-1].distance
     rest = usual[0]
     for batch in usual[1:]:
@@ -149,7 +151,7 @@ def test_times_are_shown_in_a_zone(monitor):
         ("sex=*", "'sex' has no value '*'; it has: w, m"),
         ("sex=x", "'sex' has no value x"),
         ("hired=maybe", "'hired' has no value maybe"),
-        ("*", "the group of all rows has nothing to be compared with; name a value of sex"),
+        ("*", "the group of all rows cannot be compared with other rows; name a value of sex"),
         (eq.Group(), "the group of all rows"),
         (3, "`group` is a Group or a pattern"),
     ],

@@ -56,13 +56,13 @@ def test_what_would_change_the_store_is_refused(store, change):
     before = state(store)
     with eq.Monitor(store, read_only=True) as monitor:
         monitor.check("hires")
-        with pytest.raises(InputError, match="only reads"):
+        with pytest.raises(InputError, match="is read-only"):
             change(monitor)
     assert state(store) == before
 
 
 def test_no_store_is_made(tmp_path):
     monitor = eq.Monitor(tmp_path / "new.sqlite", read_only=True)
-    with pytest.raises(InputError, match="only reads"):
+    with pytest.raises(InputError, match="is read-only"):
         monitor.add(COUNTS, name="hires", at="2026-11-01")
     assert list(tmp_path.iterdir()) == []

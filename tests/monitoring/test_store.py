@@ -95,7 +95,7 @@ def test_late_batches_are_added_and_told(monitor):
     fill(monitor, [day(), day(women=20)])
     late = monitor.add(day(women=25), name="hires", at="2025-12-24")
     assert late.added == 1
-    assert "arrived after that of 2026-01-02" in late.receipts[0].remarks[0]
+    assert "arrived after the batch of 2026-01-02" in late.receipts[0].remarks[0]
     assert [event.kind for event in monitor.history("hires").events] == ["late"]
 
 
@@ -104,8 +104,8 @@ def test_new_values_are_told_and_not_fatal(monitor):
     more = counts({("w", "yes"): 3, ("x", "maybe"): 4})
     added = monitor.add(more, name="hires", at="2026-01-02")
     assert added.receipts[0].remarks == (
-        "The attribute sex has a value that no earlier batch has: x.",
-        "The label hired has a value that no earlier batch has: maybe.",
+        "The attribute sex has a value that no earlier batch contains: x.",
+        "The label hired has a value that no earlier batch contains: maybe.",
     )
     assert monitor.counts("hires").of("sex=x") == 4
     assert monitor.add(more, name="hires", at="2026-01-03").receipts[0].remarks == ()
@@ -136,7 +136,7 @@ def test_tags_choose_batches(monitor):
         InputError, match=r"has the tag region=east; its tags are region=north, region"
     ):
         monitor.check("hires", tags={"region": "east"})
-    with pytest.raises(InputError, match="a tag is written name=value"):
+    with pytest.raises(InputError, match="a tag must be written as name=value"):
         monitor.counts("hires", tags=["north"])
 
 
@@ -158,7 +158,8 @@ def test_other_columns_are_refused_and_nothing_is_lost(monitor):
 def test_names_that_differ_only_in_case_are_refused(monitor):
     fill(monitor, [day()])
     with pytest.raises(
-        InputError, match="there is a stream 'hires', and names that differ only in case"
+        InputError,
+        match="there is already a stream 'hires', and names must not differ only in case",
     ):
         monitor.add(day(), name="Hires", at="2026-01-02")
     with pytest.raises(InputError, match="differ only in case"):
@@ -251,7 +252,7 @@ def test_columns_may_be_renamed_or_vanish(monitor):
     added = monitor.add(renamed, name="s", at="2026-01-02")
     assert "The column 'sex' is called 'Sex' in this table" in added.receipts[0].remarks[0]
     gone = monitor.add({"sex": ["w", "w"], "hired": ["y", "n"]}, name="s", at="2026-01-03")
-    assert gone.receipts[0].remarks[0].startswith("The column 'race' has vanished")
+    assert gone.receipts[0].remarks[0].startswith("The column 'race' is missing")
     total = monitor.counts("s")
     assert (total.of("sex=w"), total.of("race=a"), total.of("race=<missing>")) == (4, 2, 2)
     assert total.missing_values["race"] == 2
@@ -333,8 +334,8 @@ def test_a_store_that_is_not_there_or_none_is_told(tmp_path):
     with contextlib.closing(sqlite3.connect(other)) as connection:
         connection.execute("CREATE TABLE people (sex TEXT)")
     for path, why in (
-        (text, "is no store"),
-        (other, "no store of equipoise monitor"),
+        (text, "is not a store"),
+        (other, "not a store of equipoise monitor"),
         (tmp_path, "is a folder"),
     ):
         before = path.read_bytes() if path.is_file() else None
@@ -402,11 +403,11 @@ def test_a_monitor_can_be_sent_to_another_process(monitor):
 @pytest.mark.parametrize(
     ("store", "why"),
     [
-        (None, "a store is a path, or an address of PostgreSQL, given as text, not None"),
-        (b"x", "given as text, not b'x'"),
-        ("", "its name is empty"),
-        (" ", "its name is empty"),
-        (":memory:", "a file of SQLite, or a database of PostgreSQL"),
+        (None, "a store must be a path or an address of PostgreSQL, not None"),
+        (b"x", "an address of PostgreSQL, not b'x'"),
+        ("", "must not be empty"),
+        (" ", "must not be empty"),
+        (":memory:", "a SQLite file or a PostgreSQL database"),
         ("file:x.sqlite?mode=ro", "not 'file:x.sqlite"),
         ("mysql://user:secret@host/db", "not 'mysql://user@host/db'"),
     ],

@@ -219,7 +219,7 @@ def test_a_value_that_is_no_time_is_named(place, strange, tmp_path):
     data = place(people(["2026-03-15", strange, ""]), tmp_path, "text")
     with pytest.raises(
         InputError,
-        match=r"the column t of .* has values that are no times, such as '.*write them as 2026",
+        match=r"the column t of .* has values that are not times, such as '.*write times as 2026",
     ) as found:
         batches(data, tmp_path, "day", "UTC")
     assert repr(strange) in str(found.value)
@@ -246,7 +246,7 @@ def test_a_column_of_times_that_is_not_there_is_suggested(tmp_path):
         eq.Monitor(tmp_path / "a.sqlite").add(
             frame, name="s", sensitive_features="sex", label="y", time_column="nope"
         )
-    with pytest.raises(InputError, match="has the type BIGINT, which holds no times"):
+    with pytest.raises(InputError, match="has the type BIGINT, which does not contain times"):
         batches(people([1, 2]), tmp_path, "day", "UTC")
 
 

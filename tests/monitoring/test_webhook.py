@@ -74,7 +74,9 @@ def test_failures_are_tried_again_with_growing_waits():
 def test_what_is_refused_is_not_tried_again():
     with (
         receiver((403, {})) as (address, got),
-        pytest.raises(webhook.NotDelivered, match=r"after 1 try: it answered 403 Forbidden"),
+        pytest.raises(
+            webhook.NotDelivered, match=r"after 1 attempt: its response was 403 Forbidden"
+        ),
     ):
         webhook.send({}, address, KEY, wait=pytest.fail)
     assert len(got) == 1
@@ -84,7 +86,7 @@ def test_a_receiver_that_is_not_there_is_told_after_five_tries():
     with receiver((200, {})) as (address, _):
         pass
     waited = []
-    with pytest.raises(webhook.NotDelivered, match="after 5 tries"):
+    with pytest.raises(webhook.NotDelivered, match="after 5 attempts"):
         webhook.send({}, address, KEY, wait=waited.append)
     assert waited == [1.0, 2.0, 4.0, 8.0]
 
@@ -101,8 +103,8 @@ def test_redirects_to_other_hosts_get_no_data():
                 webhook.send({}, address, KEY, wait=pytest.fail)
         assert stolen == []
     for place, what in (
-        ("http://elsewhere.example/x", "to another host, elsewhere.example, which gets no data;"),
-        ("https://127.0.0.1/x", "to https on the same host; name this address"),
+        ("http://elsewhere.example/x", r"to another host, elsewhere.example\."),
+        ("https://127.0.0.1/x", r"to https on the same host\. Nothing was sent there"),
     ):
         with (
             receiver((307, {"Location": place})) as (address, _),
@@ -115,7 +117,7 @@ def test_redirects_to_other_hosts_get_no_data():
 def test_redirects_to_what_is_no_address_are_told(place):
     with (
         receiver((307, {"Location": place})) as (address, _),
-        pytest.raises(webhook.NotDelivered, match="redirected to what is no address of a webhook"),
+        pytest.raises(webhook.NotDelivered, match="redirected to an invalid address"),
     ):
         webhook.send({}, address, KEY, wait=pytest.fail)
 
@@ -160,7 +162,9 @@ def test_an_answer_that_is_not_http_is_told_without_its_text():
 
         threading.Thread(target=echo, daemon=True).start()
         address = f"http://127.0.0.1:{server.getsockname()[1]}/SECRET"
-        with pytest.raises(webhook.NotDelivered, match="5 tries: its answer is not HTTP") as error:
+        with pytest.raises(
+            webhook.NotDelivered, match="5 attempts: its response is not HTTP"
+        ) as error:
             webhook.send({}, address, KEY, wait=lambda _: None)
     assert "SECRET" not in str(error.value)
 
@@ -192,12 +196,12 @@ def test_redirects_on_the_same_host_are_followed_with_the_body():
             ("/new", b'{"a": 1}'),
         ]
     with receiver((302, {"Location": "/new"})) as (address, got):
-        with pytest.raises(webhook.NotDelivered, match="it answered 302"):
+        with pytest.raises(webhook.NotDelivered, match="its response was 302"):
             webhook.send({}, address, KEY)
         assert len(got) == 1
     with (
         receiver((307, {"Location": "/again"})) as (address, _),
-        pytest.raises(webhook.NotDelivered, match="redirected too often"),
+        pytest.raises(webhook.NotDelivered, match="redirected too many times"),
     ):
         webhook.send({}, address, KEY)
 
@@ -205,15 +209,15 @@ def test_redirects_on_the_same_host_are_followed_with_the_body():
 @pytest.mark.parametrize(
     ("address", "why"),
     [
-        ("ftp://host/x", "one begins with https://"),
-        ("file:///etc/passwd", "one begins with https://"),
-        ("https://ann:secret@host/x", "has no login"),
-        ("http://host:99999/x", "no address of a webhook"),
-        ("nonsense", "no address of a webhook"),
-        ("http://a..b/x", "no address of a webhook"),
-        (f"http://{'a' * 70}.org/x", "no address of a webhook"),
-        ("http://a$b/x", "no address of a webhook"),
-        ("http://[::1/x", "no address of a webhook"),
+        ("ftp://host/x", "it must begin with https://"),
+        ("file:///etc/passwd", "it must begin with https://"),
+        ("https://ann:secret@host/x", "must not contain a login"),
+        ("http://host:99999/x", "not a valid address of a webhook"),
+        ("nonsense", "not a valid address of a webhook"),
+        ("http://a..b/x", "not a valid address of a webhook"),
+        (f"http://{'a' * 70}.org/x", "not a valid address of a webhook"),
+        ("http://a$b/x", "not a valid address of a webhook"),
+        ("http://[::1/x", "not a valid address of a webhook"),
     ],
 )
 def test_addresses_are_checked(address, why):

@@ -221,7 +221,7 @@ def test_acknowledged_alerts_and_late_batches(desk, folder):
     page = part(desk, **asked)
     assert "2026-09-01, acknowledged" in page
     assert "2026-09-01 by the late batch of 2026-08-03" in page
-    assert "Alerts up to here were acknowledged: mended." in page
+    assert "All alerts so far were acknowledged: mended." in page
     path.unlink()
 
 
@@ -248,7 +248,7 @@ def test_one_batch_is_numbers_without_charts(desk, folder):
         ({"store": "nowhere.sqlite"}, "there is no table or file 'nowhere.sqlite'"),
         ({"store": "empty.sqlite"}, "empty.sqlite has no stream yet"),
         ({"store": "bias.sqlite", "stream": "x"}, "unknown stream 'x'; there are: -odd 'name', loans"),
-        ({"store": "bias.sqlite", "stream": "Loans"}, "there is a stream 'loans'"),
+        ({"store": "bias.sqlite", "stream": "Loans"}, "there is already a stream 'loans'"),
         ({**LOANS, "group": "sex=x"}, "'sex' has no value x"),
         ({**LOANS, "group": "age=9"}, "no attribute 'age'"),
         ({**LOANS, "group": "sex"}, "is not a pattern"),
@@ -257,9 +257,9 @@ def test_one_batch_is_numbers_without_charts(desk, folder):
             "no group sex=w, race=b that can be compared",
         ),
         ({**LOANS, "group": "sex=*"}, "'sex' has no value '*'"),
-        ({**LOANS, "group": "*"}, "the group of all rows has nothing to be compared with"),
+        ({**LOANS, "group": "*"}, "the group of all rows cannot be compared with other rows"),
         ({"store": "bias.sqlite", "timezone": "Mars"}, "there is no time zone 'Mars'"),
-        ({"store": "bias.sqlite", "tags": ["north"]}, "a tag is written name=value"),
+        ({"store": "bias.sqlite", "tags": ["north"]}, "a tag must be written as name=value"),
         ({"store": "postgresql://me:hunter2@host/db"}, "there is no table or file"),
     ],
 )  # fmt: skip

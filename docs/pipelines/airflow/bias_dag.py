@@ -1,4 +1,4 @@
-"""Every day, add the applications of the day to the history and check the stream."""
+"""Add the applications of each day to the history, and check the stream."""
 
 import datetime
 import logging
@@ -16,7 +16,7 @@ FOLDER = Path(os.environ["BIAS_FOLDER"])
 
 @task
 def add_batch(ds: str) -> None:
-    """Add the applications of the day ``ds``; a retry finds them there and changes nothing."""
+    """Add the applications of the day ``ds``. A retry changes nothing."""
     with eq.Monitor(STORE) as monitor:
         added = monitor.add(
             FOLDER / "data" / f"{ds}.csv",
@@ -31,7 +31,7 @@ def add_batch(ds: str) -> None:
 
 @task
 def check_stream() -> str:
-    """Fail if there is an alert, at once, since a retry would see the same counts."""
+    """Fail immediately if there is an alert, because a retry would see the same counts."""
     with eq.Monitor(STORE) as monitor:
         check = monitor.check("loans", policy=FOLDER / "equipoise.toml")
     if check.exit_code == 1:
@@ -48,7 +48,7 @@ def check_stream() -> str:
     default_args={"retries": 3},
 )
 def bias_of_loans() -> None:
-    """Watch the applications for loans."""
+    """Monitor the applications for loans."""
     add_batch(ds="{{ ds }}") >> check_stream()
 
 

@@ -1,4 +1,4 @@
-"""A history of the applications of every day, and a check of it."""
+"""A history of the applications of each day, and a check of this history."""
 
 import os
 from pathlib import Path
@@ -14,7 +14,7 @@ DAYS = dg.DailyPartitionsDefinition(start_date="2026-11-01")
 
 @dg.asset(partitions_def=DAYS)
 def bias_history(context: dg.AssetExecutionContext) -> dg.MaterializeResult:
-    """The counts of every day; a day that is materialized again changes nothing."""
+    """The counts of each day. Materializing a day again changes nothing."""
     day = context.partition_key
     with eq.Monitor(STORE) as monitor:
         added = monitor.add(
@@ -30,7 +30,7 @@ def bias_history(context: dg.AssetExecutionContext) -> dg.MaterializeResult:
 
 @dg.asset_check(asset=bias_history, blocking=True)
 def bias_within_limits() -> dg.AssetCheckResult:
-    """An alert is an error, and blocks what depends on the history; too little evidence is a warning."""
+    """An alert is an error and blocks downstream assets. Insufficient evidence is a warning."""
     with eq.Monitor(STORE) as monitor:
         check = monitor.check("loans", policy=FOLDER / "equipoise.toml")
     outside = check.exit_code == 1

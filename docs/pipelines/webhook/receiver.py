@@ -1,4 +1,4 @@
-"""Receive the results of checks; refuse what is not signed or is older than five minutes."""
+"""Receive the results of checks. Refuse unsigned messages and those older than five minutes."""
 
 import hashlib
 import hmac

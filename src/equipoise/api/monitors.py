@@ -121,8 +121,7 @@ class Monitor(StoreOwner):
         sensitive_features, label
             Columns of the stream. You can omit them for later batches.
         at
-            Time of the batch: a text such as ``"2026-11-15"``, a date or a datetime. By default the
-            present time.
+            Time of the batch: a text such as ``"2026-11-15"``, a date or a datetime. By default now.
         time_column
             Column with the time of each row. It splits the table into batches, which are identified by
             their time and tags. A batch that is already there is not added again.
@@ -180,9 +179,7 @@ class Monitor(StoreOwner):
 
     @alone
     def withdraw(self, name: str, *, id: str, reason: str = "") -> None:  # noqa: A002
-        """Remove a batch from all sums and tests.
-
-        The store keeps the batch. You can add it again with ``replace``.
+        """Remove a batch from all sums and tests. You can add it again with ``replace``.
 
         Parameters
         ----------
@@ -316,11 +313,6 @@ class Monitor(StoreOwner):
             Time zone in which times are shown.
         **options
             Limits and false alarm probability; see Other Parameters.
-
-        Returns
-        -------
-        History
-            Periods, alerts and events. It can be drawn, and written as a page or as CSV.
         """
         zone = zone_named(timezone)
         store, tested = self._tested(name, policy, dict(options))

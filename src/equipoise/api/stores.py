@@ -66,7 +66,7 @@ class StoreOwner:
 
     def _store(self, *, create: bool = False, write: bool = False) -> Store:
         if write and self._read_only:
-            raise InputError(f"{self} only reads; leave out `read_only` to change its store.")
+            raise InputError(f"{self} is read-only; leave out `read_only` to change its store.")
         if self._is_used:
             self._require_same()
         else:
@@ -192,20 +192,18 @@ if hasattr(os, "register_at_fork"):
 def _read_address(store: Any) -> str:
     """The path or address of a store as text; what can be neither is refused."""
     if not isinstance(store, (str, os.PathLike)) or not isinstance(os.fspath(store), str):
-        raise InputError(
-            f"a store is a path, or an address of PostgreSQL, given as text, not {store!r}."
-        )
+        raise InputError(f"a store must be a path or an address of PostgreSQL, not {store!r}.")
     found = os.fspath(store)
     if not found.strip():
-        raise InputError("a store needs a name, such as bias.sqlite; its name is empty.")
+        raise InputError("the name of a store must not be empty; use a name such as bias.sqlite.")
     if _FOREIGN.match(found) and not is_postgres(found):
         raise InputError(
-            "a database of PostgreSQL is named by its address, as in postgresql://user@host/db; this one is "
-            "written in another form, and not repeated here since it may hold a password."
+            "write the address of a PostgreSQL database as postgresql://user@host/db. The given address has another "
+            "form. It is not repeated here, because it may contain a password."
         )
     if _OTHER.match(found) and not is_postgres(found):
         raise InputError(
-            f"a store is a file of SQLite, or a database of PostgreSQL (postgresql://user@host/db), not "
+            f"a store must be a SQLite file or a PostgreSQL database (postgresql://user@host/db), not "
             f"{without_password(found)!r}."
         )
     return found

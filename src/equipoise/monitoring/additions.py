@@ -1,4 +1,4 @@
-"""What became of batches that were added, and the lists of what a store holds."""
+"""The results of adding batches, and the lists of streams and batches in a store."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from equipoise.results import FlatTable, Result
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Added(Result):
-    """What became of batches that were to be added to a stream."""
+    """The result of adding batches to a stream."""
 
     name: str
     receipts: tuple[Receipt, ...]
     zone: datetime.tzinfo = datetime.UTC
     left_out: int = 0
-    """Number of rows without a time, which are in no batch."""
+    """Number of rows without a time, which were left out."""
     dropped: int = 0
-    """Number of rows that were left out since they have a missing value, by default of the label."""
+    """Number of rows that were left out because of a missing value, by default of the label."""
     lacking: str = "a label"
-    """What these rows do not have."""
+    """What these rows lack."""
 
     @classmethod
     def of(
@@ -39,7 +39,7 @@ class Added(Result):
         counts: Counts,
         left_out: int,
     ) -> Added:
-        """Tell what became of the batches that counts were split into."""
+        """Collect the outcomes of the batches into which counts were split."""
         return cls(
             name=name,
             receipts=tuple(receipts),
@@ -61,7 +61,7 @@ class Added(Result):
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What was added, what was there already, and what differs from earlier batches."""
+        """What was added, what was already there, and what differs from earlier batches."""
         said = self._one() if len(self.receipts) == 1 else self._several()
         if self.left_out:
             said.append(
@@ -82,7 +82,9 @@ class Added(Result):
         when, rows = shown(batch.starts, self.zone), rows_text(batch.n)
         if receipt.outcome == "added":
             return [f"Added the batch {batch.id} of {when} with {rows} to {self.name}."]
-        return [f"Corrected the batch {batch.id} of {self.name}. It is of {when} and has {rows}."]
+        return [
+            f"Corrected the batch {batch.id} of {self.name}. It now has {rows} and the time {when}."
+        ]
 
     def _several(self) -> list[str]:
         rows = sum(r.batch.n for r in self.receipts if r.outcome == "added")
@@ -112,7 +114,7 @@ class Added(Result):
         return Grid(("outcome", "id", "time", "rows"), rows, frozenset({3}))
 
     def text(self) -> str:
-        """What was added, in sentences; there may be thousands of batches."""
+        """What was added, in sentences. No table is shown, because there may be thousands of batches."""
         return "\n".join(self.sentences)
 
     def _table(self) -> FlatTable:
@@ -165,7 +167,7 @@ def _columns(batch: Batch, zone: datetime.tzinfo) -> dict[str, Any]:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class BatchList(Result):
-    """The batches of a stream, with corrected and withdrawn versions."""
+    """The batches of a stream, including corrected and withdrawn versions."""
 
     name: str
     batches: tuple[Batch, ...]
@@ -208,7 +210,7 @@ class BatchList(Result):
 
 @dataclass(frozen=True)
 class StreamSummary:
-    """One stream of a store: its columns, and how much it holds."""
+    """One stream of a store: its columns, batches and rows."""
 
     stream: Stream
     batches: int

@@ -1,4 +1,4 @@
-"""The check of a stream against a policy, which may be made every day."""
+"""The check of a stream against a policy, which can be repeated as often as needed."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _NO_ALERT: Mapping[AlertOn, str] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Watched:
-    """What is watched in a stream: which groups, by which rules, and with which evidence."""
+    """What is tested in a stream: groups, rules and false alarm probability."""
 
     rules: tuple[Rule, ...]
     alpha: float = 0.05
@@ -102,17 +102,17 @@ class StreamFinding:
     batches: int
     """Number of batches with rows of the group and of others."""
     ub: float
-    """UB within batches: that of the ratio of rates common to all tested batches (Mantel–Haenszel).
+    """UB within batches: the UB of the ratio of rates that all tested batches have in common (Mantel–Haenszel).
 
-    A rate that drifts does not change it; and it holds for the group's share of all these rows."""
+    It does not change if the overall rate drifts. It refers to the group's share of all these rows."""
     ub_low: float
     ub_high: float
     value: float
     """Value of the limited measure within batches: UB, UB relative to K, or the ratio of rates."""
     log10_e: float
-    """Decimal logarithm of the e-value: 2 is evidence of 100 to 1."""
+    """Decimal logarithm of the e-value, such as 2 for an e-value of 100."""
     since: datetime.datetime | None
-    """Estimated time from which the bias has been outside."""
+    """Estimated time since which the bias has been outside the limit."""
     raised: datetime.datetime | None
     """Time of the batch that raised the alert."""
     changed: bool
@@ -120,7 +120,7 @@ class StreamFinding:
 
     @property
     def e_value(self) -> float:
-        """The e-value; infinite beyond the range of numbers."""
+        """The e-value; infinite if it exceeds the range of numbers."""
         return 10.0**self.log10_e if self.log10_e < 300 else math.inf
 
     def to_dict(self, zone: datetime.tzinfo = datetime.UTC) -> dict[str, Any]:
@@ -142,18 +142,18 @@ class StreamFinding:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class StreamCheck(Result):
-    """The check of a stream: alerts, changes, and groups that cannot be judged.
+    """The result of checking a stream: alerts, changes, and groups that cannot be judged.
 
     Attributes
     ----------
     name
         Name of the stream.
     watched
-        The rules, and the level of the evidence.
+        The rules and the false alarm probability.
     findings
-        Every group and label that rules apply to; alerts come first.
+        All groups and labels to which rules apply. Alerts come first.
     batches, rows, tested
-        Numbers of batches and of rows of the stream, and of batches that are tested.
+        Number of batches in the stream, number of rows, and number of tested batches.
     """
 
     name: str
@@ -170,7 +170,7 @@ class StreamCheck(Result):
 
     @functools.cached_property
     def alerts(self) -> tuple[StreamFinding, ...]:
-        """The findings that make the check fail."""
+        """The findings that raise an alert."""
         on = self.watched.alert_on
         return tuple(
             f
@@ -185,17 +185,17 @@ class StreamCheck(Result):
 
     @property
     def changes(self) -> tuple[StreamFinding, ...]:
-        """The changes that the change detector has found, and the evidence of all batches has not."""
+        """Groups and labels for which only the change detector is above its threshold."""
         return tuple(f for f in self.findings if f.kind == "changed")
 
     @property
     def telling(self) -> tuple[StreamFinding, ...]:
-        """All findings but those that are inside their limits."""
+        """All findings except those that are inside their limits."""
         return tuple(f for f in self.findings if f.kind != "inside")
 
     @property
     def status(self) -> Status:
-        """``"outside"`` if there is an alert, ``"undecided"`` if not all can be judged."""
+        """``"outside"`` if there is an alert, ``"undecided"`` if some groups cannot be judged, else ``"inside"``."""
         if self.alerts:
             return "outside"
         return "undecided" if self.undecided or not self.findings else "inside"
@@ -267,7 +267,7 @@ class StreamCheck(Result):
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """The outcome, what the worst alert says, changes, and what else is to be known."""
+        """The outcome, an explanation of the strongest alert, changes, and remarks."""
         said = [self.outcome]
         if self.alerts:
             said += [self.explain(max(self.alerts, key=lambda f: f.log10_e))]

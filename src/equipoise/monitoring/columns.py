@@ -27,16 +27,16 @@ class Expected:
     def remarks(self) -> tuple[str, ...]:
         """What differs, in sentences."""
         said = [
-            f"The column {ours!r} is called {theirs!r} in this table, and was read as such."
+            f"The column {ours!r} is called {theirs!r} in this table. It was used as {ours!r}."
             for ours, theirs in self.renamed
         ]
         said += [
-            f"The column {name!r} has vanished: all rows of this batch have no value for it."
+            f"The column {name!r} is missing. All rows of this batch have no value for it."
             for name in self.vanished
         ]
         if self.uncounted is not None:
             said.append(
-                f"The column {self.uncounted!r}, which held numbers of rows, has vanished: each line of this "
+                f"The column {self.uncounted!r}, which contained numbers of rows, is missing. Each line of this "
                 "batch was counted as one row."
             )
         return tuple(said)
@@ -93,9 +93,8 @@ def answer(stream: CountRequest, columns: Sequence[str], table: str) -> Expected
     if not kept:
         several = len(stream.sensitive) > 1
         raise InputError(
-            f"{table} has {'none of the sensitive attributes' if several else 'no sensitive attribute'} of the "
-            f"stream, which {'are' if several else 'is'} {', '.join(stream.sensitive)}, so its rows cannot be "
-            f"told apart; it has: {', '.join(columns)}. Nothing was added."
+            f"{table} does not have {'any of the sensitive attributes' if several else 'the sensitive attribute'} "
+            f"of the stream ({', '.join(stream.sensitive)}). It has: {', '.join(columns)}. Nothing was added."
         )
     request = replace(
         stream,

@@ -194,8 +194,8 @@ def _comparisons(
 def _settled(rule: Rule, counts: Counts, favourable: str | None) -> Rule:
     if rule.measure not in ("uniform_bias", "impact_ratio"):
         raise InputError(
-            f"the rule {rule.words} cannot be tested batch by batch; monitored rules are on "
-            "uniform_bias or impact_ratio."
+            f"the rule {rule.words} cannot be tested batch by batch; only rules on uniform_bias or "
+            "impact_ratio can be monitored."
         )
     if rule.reference == "best" and rule.bounds[1] < 1:
         raise InputError(

@@ -23,7 +23,7 @@ def require_uncut(
     later = min((t for b in batches if (t := to_number(b.starts)) > last), default=None)
     other = f"a time after {_shown(last, zone)}" if later is None else _shown(later, zone)
     raise InputError(
-        f"{shown(bound, zone)} is inside batches that were merged, {_shown(first, zone)} to "
+        f"{shown(bound, zone)} is inside merged batches, which cover {_shown(first, zone)} to "
         f"{_shown(last, zone)}; use {_shown(first, zone)} or {other}."
     )
 
@@ -39,7 +39,7 @@ def require_window(
         return
     first, last = _around(batches, begin)
     raise InputError(
-        f"the window begins at {_shown(begin - 1, zone)}, inside batches that were merged, "
+        f"the window begins at {_shown(begin - 1, zone)}, inside merged batches, which cover "
         f"{_shown(first, zone)} to {_shown(last, zone)}; the next possible window is {_next(batches, end, first)}."
     )
 

@@ -1,4 +1,4 @@
-"""The history of a stream: biases, evidence, sizes and label rates over time."""
+"""The history of a stream: UB, evidence, group sizes and label rates over time."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ _LINES = 6
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class History(Drawable):
-    """The history of a stream: how biases, sizes and rates went, and which alerts there were."""
+    """The history of a stream: UB, group sizes and label rates over time, and all alerts."""
 
     check: StreamCheck
     label: str
     labels: tuple[Value, ...]
     periods: tuple[Period, ...]
     window: int
-    """Number of periods that a sliding window has."""
+    """Number of periods in a sliding window."""
     lines: tuple[BiasLine, ...]
     sizes: tuple[tuple[Group, tuple[float, ...]], ...]
     """The share of each group of one attribute in each period."""
@@ -61,7 +61,7 @@ class History(Drawable):
 
     @property
     def exit_code(self) -> int:
-        """Showing a history succeeds, whatever it shows."""
+        """Always 0: showing a history succeeds even if there are alerts."""
         return 0
 
     @property
@@ -71,7 +71,7 @@ class History(Drawable):
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What the check says, and how many alerts, changes and unusual batches there were."""
+        """The result of the check, and the number of earlier alerts and unusual periods."""
         said = [*self.check.sentences]
         for why, words in _ENDINGS.items():
             n = sum(alarm.ended == why for alarm in self.alarms)
@@ -91,7 +91,7 @@ class History(Drawable):
 
     @property
     def forgotten(self) -> str:
-        """Which alerts are not listed, since their batches were merged; empty if all are."""
+        """A sentence about alerts that are not listed because their batches were merged; empty if there are none."""
         lost = [each for each in self.acknowledgements if not each.known]
         if not lost:
             return ""
@@ -103,7 +103,7 @@ class History(Drawable):
 
     @property
     def unusual(self) -> tuple[Period, ...]:
-        """The periods whose mix of cells is far from that of the others, the farthest first."""
+        """The periods whose mix of cells differs from that of the others, largest difference first."""
         far = [p for p in self.periods if p.distance > 2 * p.expected_distance]
         return tuple(sorted(far, key=lambda p: p.expected_distance - p.distance))
 
@@ -204,7 +204,7 @@ class History(Drawable):
     # -------------------------------------------------------------------------- data
 
     def to_csv(self) -> str:
-        """A line for each period and each group and label that is drawn, in full precision."""
+        """One line per period, group and label that is drawn, in full precision."""
         return csv_text(*self._table())
 
     def _table(self) -> FlatTable:
@@ -290,8 +290,8 @@ def make_history(
     chosen = _chosen(tested, checked, alarms, group, label)
     if asked is not None and count and not chosen:
         raise InputError(
-            f"{checked.name} has no group {asked} that can be compared with others: it never had rows, has "
-            "fewer than `min_count`, or has more attributes than `max_order`."
+            f"{checked.name} has no group {asked} that can be compared with others. The group never had rows, "
+            "has fewer rows than `min_count`, or has more attributes than `max_order`."
         )
     return History(
         check=checked,
@@ -317,7 +317,7 @@ def _named(group: Group | str, counts: Counts) -> tuple[Group | None, Value | No
     if not wanted:
         names = " or ".join(axis.name for axis in counts.sensitive)
         raise InputError(
-            f"the group of all rows has nothing to be compared with; name a value of {names}."
+            f"the group of all rows cannot be compared with other rows; name a value of {names}."
         )
     # A star would be any value, and a group of any value is the group without the attribute.
     named: dict[str, Value] = {name: "*" if v is ANY else v for name, v in wanted.items()}

@@ -112,7 +112,7 @@ def load(data: bytes, comparisons: Comparisons, start: int, alpha: float) -> Kep
         told = json.loads(zlib.decompress(data))
     except (zlib.error, ValueError):
         raise InputError(
-            "the evidence that merged batches left is damaged; restore the store from a copy."
+            "the evidence of merged batches is damaged; restore the store from a backup."
         ) from None
     if told.get("format") != _FORMAT:
         return None

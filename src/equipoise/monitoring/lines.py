@@ -36,16 +36,16 @@ class BiasLine:
     cases: tuple[int, ...]
     """Those with the label."""
     ub: tuple[float, ...]
-    """UB of each period by itself."""
+    """UB of each single period."""
     window_ub: tuple[float, ...]
-    """UB of the last periods together, which describes and tests nothing."""
+    """UB of the last periods together. It describes the data and is not tested."""
     low: tuple[float, ...]
-    """Limits of the confidence sequence when each period was the latest."""
+    """Bounds of the confidence sequence when each period was the latest."""
     high: tuple[float, ...]
     log10_e: tuple[float, ...]
-    """The evidence when each period was the latest: late batches count where they were tested."""
+    """The evidence when each period was the latest. Late batches count at the time of their test."""
     alert: tuple[bool | None, ...]
-    """Whether there was an alert then, by any rule; None where nothing was tested."""
+    """Whether there was an alert at that time, by any rule; None if nothing was tested."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""

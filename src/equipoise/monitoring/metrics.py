@@ -25,7 +25,7 @@ _FAMILIES = (
     ("equipoise_alerts", "gauge", "Groups and labels with an alert."),
     ("equipoise_group_rows", "gauge", "Rows of the group in the batches that are tested."),
     ("equipoise_uniform_bias", "gauge", "Uniform Bias of the group and label within batches."),
-    ("equipoise_log10_e_value", "gauge", "Decimal logarithm of the evidence against the limit."),
+    ("equipoise_log10_e_value", "gauge", "Decimal logarithm of the e-value against the limit."),
     ("equipoise_alert", "gauge", "1 if the group and label have an alert, else 0."),
     ("equipoise_changed", "gauge", "1 if the change detector is above its threshold, else 0."),
     (

@@ -47,8 +47,8 @@ def zone_named(name: str | datetime.tzinfo) -> datetime.tzinfo:
         return zoneinfo.ZoneInfo(name)
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
         raise InputError(
-            f"there is no time zone {short(name)} on this machine; use a name such as Europe/Berlin or "
-            "UTC (the package tzdata has them all)."
+            f"there is no time zone {short(name)} on this machine; use a name such as Europe/Berlin or UTC, "
+            "or install the package tzdata."
         ) from None
 
 
@@ -96,7 +96,7 @@ def read_moment(given: Any, zone: datetime.tzinfo = datetime.UTC) -> datetime.da
 
 def _outside(given: Any) -> InputError:
     years = f"{_EARLIEST.year} to {_LATEST.year}"
-    return InputError(f"the time {given!s} is outside the years that can be used, {years}.")
+    return InputError(f"the time {given!s} is out of range; the year must be in the range {years}.")
 
 
 def earlier(moment: datetime.datetime, span: datetime.timedelta) -> datetime.datetime:
@@ -116,18 +116,18 @@ def read_span(given: Any) -> datetime.timedelta:
     """
     found = given if isinstance(given, datetime.timedelta) else _span(given)
     if not datetime.timedelta() < found <= _LONGEST:
-        raise InputError(f"a span of time is above 0 and at most 100 years, not {short(given)}.")
+        raise InputError(f"a time span must be above 0 and at most 100 years, not {short(given)}.")
     return found
 
 
 def _span(text: Any) -> datetime.timedelta:
     if not isinstance(text, str):
-        raise InputError(f"a span of time is a text such as 12h, 30d or 4w, not {short(text)}.")
+        raise InputError(f"a time span must be a text such as 12h, 30d or 4w, not {short(text)}.")
     found = _SPAN.fullmatch(text)
     unit = None if found is None else _UNITS.get(found[2][0].lower())
     words = ("h", "hour", "hours", "d", "day", "days", "w", "week", "weeks")
     if found is None or unit is None or found[2].lower() not in words:
-        raise InputError(f"{short(text)} is not a span of time; write it as 12h, 30d or 4w.")
+        raise InputError(f"{short(text)} is not a time span; write it as 12h, 30d or 4w.")
     # A span may be too long to be one.
     return min(int(found[1][:12]), 10**7) * unit if len(found[1]) <= 12 else 2 * _LONGEST
 

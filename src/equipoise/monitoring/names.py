@@ -69,11 +69,11 @@ def _name(name: Any, what: str) -> str:
         raise InputError(f"{what} must not be empty.")
     if len(name) > _LONGEST:
         raise InputError(
-            f"{what} has at most {_LONGEST} characters, and {short(name)} has {len(name):,}."
+            f"{what} must have at most {_LONGEST} characters, but {short(name)} has {len(name):,}."
         )
     if not name.isprintable():
         raise InputError(
-            f"{what} has printable characters only, and {short(name)} has one that is not."
+            f"{what} must contain only printable characters, but {short(name)} contains others."
         )
     if name != name.strip():
         raise InputError(f"{what} must not begin or end with a space, as {short(name)} does.")
@@ -93,7 +93,7 @@ def read_tags(tags: Mapping[str, str] | Sequence[str] | None) -> dict[str, str]:
         pairs = [_pair(text) for text in ([given] if isinstance(given, str) else given)]
     else:
         raise InputError(
-            "`tags` must be names with values, as in {'region': 'north'}, or texts such as region=north, "
+            "`tags` must be a mapping such as {'region': 'north'}, or texts such as region=north, "
             f"not {short(tags)}."
         )
     found: dict[str, str] = {}
@@ -107,7 +107,9 @@ def read_tags(tags: Mapping[str, str] | Sequence[str] | None) -> dict[str, str]:
 def _pair(text: Any) -> tuple[str, str]:
     name, equals, value = text.partition("=") if isinstance(text, str) else ("", "", "")
     if not equals or not name.strip():
-        raise InputError(f"a tag is written name=value, as in region=north, not {short(text)}.")
+        raise InputError(
+            f"a tag must be written as name=value, such as region=north, not {short(text)}."
+        )
     return name, _tag_value(name.strip(), value)
 
 

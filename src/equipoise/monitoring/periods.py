@@ -27,7 +27,7 @@ _PERIODS = 150
 
 @dataclass(frozen=True)
 class Period:
-    """Some time of the history, mostly one batch or one day."""
+    """A period of the history, usually one batch or one day."""
 
     start: datetime.datetime
     end: datetime.datetime
@@ -37,9 +37,9 @@ class Period:
     rates: tuple[float, ...]
     """The rate of each label."""
     distance: float
-    """Share of rows that would have to be of other cells to have the mix of all other periods."""
+    """Share of rows that would have to move to other cells to obtain the mix of all other periods."""
     expected_distance: float
-    """The distance that chance alone gives to that many rows."""
+    """Distance expected by chance for this number of rows."""
 
     def to_dict(self, zone: datetime.tzinfo = datetime.UTC) -> dict[str, Any]:
         """Plain data, for JSON, with times in a zone."""

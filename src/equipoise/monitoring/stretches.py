@@ -35,7 +35,7 @@ class Acknowledgement:
     noted: datetime.datetime
     text: str
     known: bool
-    """Whether the tests before it can be made again; not if batches of them were merged."""
+    """Whether the tests before it can be repeated, because none of their batches were merged."""
 
     def to_dict(self, zone: datetime.tzinfo = datetime.UTC) -> dict[str, Any]:
         """Plain data, for JSON, with times in a zone."""
@@ -45,7 +45,7 @@ class Acknowledgement:
 
 @dataclass(frozen=True)
 class Alarm:
-    """The alerts of one group and label, until they were acknowledged."""
+    """The alerts of one group and label between two acknowledgements."""
 
     group: Group
     label: Value
@@ -54,7 +54,7 @@ class Alarm:
     end: datetime.datetime | None
     """The latest time of a batch when the last one ended; None if it is on."""
     times: int
-    """How often it was raised; evidence near the threshold raises and ends alerts."""
+    """Number of times it was raised. Evidence near the threshold can raise and end an alert repeatedly."""
     start_batch: datetime.datetime | None = None
     """Time of the batch that raised the first; before ``start`` if it came late."""
     end_batch: datetime.datetime | None = None

@@ -139,8 +139,8 @@ def with_times(
         raise no_times(column)
     if view.kind not in ("text", "date", "timestamp", "instant"):
         raise InputError(
-            f"the column {column} of {source.name} has the type {view.type}, which holds no times; name a column "
-            "of dates, times or texts. Nothing was added."
+            f"the column {column} of {source.name} has the type {view.type}, which does not contain times; name a "
+            "column of dates, times or texts. Nothing was added."
         )
     return replace(source, view=view)
 
@@ -160,7 +160,7 @@ def require_times(source: Source, engine: Engine, column: str, counts: Counts) -
     strange = next((str(v) for v in found if v is not MISSING), "")
     shown = strange if len(strange) <= 40 else f"{strange[:40]}…"
     raise InputError(
-        f"the column {column} of {source.name} has values that are no times, such as {shown!r}; write them "
+        f"the column {column} of {source.name} has values that are not times, such as {shown!r}; write times "
         "as 2026-03-15 or 2026-03-15T08:30:00+01:00. Nothing was added."
     )
 

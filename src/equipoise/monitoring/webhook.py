@@ -86,18 +86,18 @@ def send(
             why, after = scrubbed(str(error) or type(error).__name__, [address]), None
         except http.client.HTTPException:
             # Its text has what the receiver answered, which may repeat the path.
-            why, after = "its answer is not HTTP", None
+            why, after = "its response is not HTTP", None
         else:
             if 200 <= status < 300:
                 return Delivery(_shown(target), status, attempt)
-            why = f"it answered {status} {http.client.responses.get(status, '')}".rstrip()
+            why = f"its response was {status} {http.client.responses.get(status, '')}".rstrip()
             if status not in _RETRIED:
                 break
         if attempt < TRIES:
             wait(max(2.0 ** (attempt - 1), after or 0.0))
     raise NotDelivered(
         f"the webhook {_shown(target)} could not be delivered after {attempt} "
-        f"{'try' if attempt == 1 else 'tries'}: {why}."
+        f"{'attempt' if attempt == 1 else 'attempts'}: {why}."
     )
 
 
@@ -116,10 +116,12 @@ def read_address(address: str) -> SplitResult:
     # The address is not repeated, since it may be a secret.
     if found.scheme not in _PORTS or not _HOST.fullmatch(host) or re.search(r"\s", address):
         raise InputError(
-            "what is given is no address of a webhook; one begins with https:// or http:// and a host."
+            "this is not a valid address of a webhook; it must begin with https:// or http:// and a host."
         )
     if found.username or found.password:
-        raise InputError("the address of a webhook has no login; receivers check the signature.")
+        raise InputError(
+            "the address of a webhook must not contain a login; receivers check the signature."
+        )
     place = (f"[{host}]" if ":" in host else host) + ("" if port is None else f":{port}")
     path, query = (quote(text, safe=_SAFE, errors="replace") for text in (found.path, found.query))
     return SplitResult(found.scheme, place, path, query, "")
@@ -163,7 +165,7 @@ def _post(target: SplitResult, body: bytes, headers: Mapping[str, str]) -> tuple
         if answer.status not in (307, 308):  # which keep the method; the others ask for a GET
             return answer.status, None
         here = there
-    raise NotDelivered(f"the webhook {_shown(target)} was redirected too often.")
+    raise NotDelivered(f"the webhook {_shown(target)} was redirected too many times.")
 
 
 def _redirected(here: SplitResult, place: str) -> SplitResult:
@@ -174,18 +176,21 @@ def _redirected(here: SplitResult, place: str) -> SplitResult:
         there = read_address(urljoin(here.geturl(), told))
     except ValueError:
         raise NotDelivered(
-            f"the webhook {_shown(here)} was redirected to what is no address of a webhook."
+            f"the webhook {_shown(here)} was redirected to an invalid address."
         ) from None
     one, other = ((at.scheme, at.hostname, at.port or _PORTS[at.scheme]) for at in (here, there))
     if one == other:
         return there
     if one[1] != other[1]:
-        what = f"another host, {there.hostname}, which gets no data"
+        what = f"another host, {there.hostname}"
     elif one[0] != other[0]:
         what = f"{there.scheme} on the same host"
     else:
-        what = f"another port of this host, {other[2]}, which gets no data"
-    raise NotDelivered(f"the webhook {_shown(here)} was redirected to {what}; name this address.")
+        what = f"another port of this host, {other[2]}"
+    raise NotDelivered(
+        f"the webhook {_shown(here)} was redirected to {what}. Nothing was sent there; use this address directly "
+        "if you trust it."
+    )
 
 
 def _after(text: str | None) -> float | None:

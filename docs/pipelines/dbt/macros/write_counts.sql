@@ -1,4 +1,4 @@
-{# Write the number of rows of every cell of a day, which is all that Equipoise needs. #}
+{# Write the number of rows in each cell for one day. Equipoise needs nothing else. #}
 {% macro write_counts(relation, columns, day_column) %}
 copy (
     select {{ columns | join(', ') }}, count(*) as n

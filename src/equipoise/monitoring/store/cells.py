@@ -37,7 +37,7 @@ class KnownCells:
                 named = ", ".join(map(format_value, new[:5])) + (", …" if len(new) > 5 else "")
                 values = "a value" if len(new) == 1 else f"{len(new)} values"
                 said.append(
-                    f"The {what} {axis.name} has {values} that no earlier batch has: {named}."
+                    f"The {what} {axis.name} has {values} that no earlier batch contains: {named}."
                 )
         return said
 

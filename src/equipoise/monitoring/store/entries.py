@@ -61,8 +61,8 @@ class Entry:
             return []
         return [
             (
-                f"The batch {self.own_id} is of {self.at:%Y-%m-%d %H:%M}, which is more than a day after the clock "
-                f"of this machine ({now:%Y-%m-%d %H:%M} UTC)."
+                f"The time of the batch {self.own_id}, {self.at:%Y-%m-%d %H:%M}, is more than one day ahead of the "
+                f"clock of this machine ({now:%Y-%m-%d %H:%M} UTC)."
             )
         ]
 

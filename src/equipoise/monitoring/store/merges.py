@@ -70,7 +70,7 @@ def merge_batches(
         known = [b.arrival for b in store.batches(stream)]
         if known[: len(seen)] != list(seen):
             raise InputError(
-                f"batches of {stream.name} were changed while they were merged; nothing was changed. "
+                f"another program changed batches of {stream.name} during the merge. Nothing was merged. "
                 "Try again."
             )
         for batches, rows in merged:

@@ -33,7 +33,7 @@ class PostgresDatabase:
             version = self._version()
         if version is None and not create:
             raise SourceNotFound(
-                f"there is no store in {self.name}; equipoise monitor add makes one with the first batch."
+                f"there is no store in {self.name}; equipoise monitor add creates one with the first batch."
             )
         if version is not None and version > schema.present():
             raise InputError(

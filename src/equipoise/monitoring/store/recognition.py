@@ -52,9 +52,7 @@ class Recognition:
         if not entry.by_time and not to_replace:
             return entry
         if entry.is_now:
-            raise InputError(
-                "say which batch is replaced, by its `id` or by its time with `at`. Nothing was changed."
-            )
+            raise InputError("name the batch to replace with `id` or `at`. Nothing was changed.")
         return self._replaced(entry) if to_replace else self._of_its_time(entry)
 
     def _of_its_id(self, entry: Entry, id_: str) -> Entry:
@@ -70,7 +68,7 @@ class Recognition:
         near = ids if entry.table is None else [_PERIOD.sub("", known) for known in ids]
         what = f"batch {id_!r}" if entry.table is None else f"batches of a table {table!r}"
         raise InputError(
-            f"{self.stream.name} has no {what} to replace; without `replace` it is added."
+            f"{self.stream.name} has no {what} to replace; leave out `replace` to add it."
             f"{did_you_mean(table, near)} Nothing was changed."
         )
 
@@ -136,15 +134,15 @@ class Recognition:
 
     def _other_counts(self, entry: Entry, found: Sequence[_Version]) -> InputError:
         return InputError(
-            f"{self.stream.name} has the batch {', '.join(repr(each.id) for each in found)} of {_when(entry)} "
-            "with other counts; correct it with `replace`, or name these parts of the period with `id`. "
+            f"{self.stream.name} already has the batch {', '.join(repr(each.id) for each in found)} of "
+            f"{_when(entry)} with other counts; correct it with `replace`, or give this table an `id`. "
             "Nothing was changed."
         )
 
     def _several(self, entry: Entry, found: Sequence[_Version]) -> InputError:
         tagged = any(each.tags != "{}" for each in found)
         have = "" if tagged else " without tags"
-        hint = "say its tags, or correct" if tagged and entry.given_tags is None else "correct"
+        hint = "give its tags, or correct" if tagged and entry.given_tags is None else "correct"
         return InputError(
             f"{self.stream.name} has {len(found):,} batches of {_when(entry)}{have}: {_named(found)}; "
             f"{hint} one by its `id`, or withdraw those that are wrong. Nothing was changed."
@@ -154,8 +152,8 @@ class Recognition:
         tags = f" with the tags {listed(entry.tags)}" if entry.tags else ""
         there = f" There is {_named(others)}; correct it by its `id`." if others else ""
         return InputError(
-            f"{self.stream.name} has no batch of {_when(entry)}{tags} to replace; without `replace` it is "
-            f"added.{there} Nothing was changed."
+            f"{self.stream.name} has no batch of {_when(entry)}{tags} to replace; leave out `replace` to add "
+            f"it.{there} Nothing was changed."
         )
 
 

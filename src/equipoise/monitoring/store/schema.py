@@ -96,6 +96,6 @@ def present() -> int:
 def too_old(store: str) -> str:
     """Say that a store must be brought to the present version before it can only be read."""
     return (
-        f"{store} was written by an older version of Equipoise; list it once with equipoise monitor list, as a "
-        "user who may write to it, to update it. Nothing was changed."
+        f"{store} was written by an older version of Equipoise. To update it, run equipoise monitor list once as a "
+        "user with write access. Nothing was changed."
     )

@@ -62,7 +62,7 @@ class SqliteDatabase:
             return
         if not create:
             raise SourceNotFound(
-                f"there is no store {self.name}; equipoise monitor add makes one with the first batch."
+                f"there is no store {self.name}; equipoise monitor add creates one with the first batch."
             )
         if not self.path.parent.is_dir():
             raise InputError(
@@ -135,11 +135,11 @@ class SqliteDatabase:
         # Tables, mark and version are written at once: with some of them only, others made it.
         if tables or mark not in (0, schema.APPLICATION):
             raise InputError(
-                f"{self.name} is a SQLite database, but no store of equipoise monitor; name another file."
+                f"{self.name} is a SQLite database, but not a store of equipoise monitor; use another file."
             )
         if not create:
             raise InputError(
-                f"{self.name} is empty; equipoise monitor add makes a store of it with the first batch."
+                f"{self.name} is empty; equipoise monitor add creates a store in it with the first batch."
             )
 
     def _marks(self) -> tuple[int, int]:
@@ -235,8 +235,8 @@ class SqliteDatabase:
             )
         if "full" in said or "disk I/O" in said:
             return InputError(
-                f"{self.name} could not be written, since the disk is full or failed ({said}); nothing was "
-                "changed, and all batches before are kept. Free some disk space and try again."
+                f"{self.name} could not be written, because the disk is full or failed ({said}). Nothing was "
+                "changed, and all earlier batches are kept. Free some disk space and try again."
             )
         if "readonly" in said or "read-only" in said:
             return InputError(
@@ -244,12 +244,12 @@ class SqliteDatabase:
             )
         if "unable to open" in said:
             return InputError(
-                f"{self.name} cannot be opened; check the rights to it and its folder.{self._in_the_way()}"
+                f"{self.name} cannot be opened; check the permissions of the file and its folder.{self._in_the_way()}"
             )
         if "not a database" in said:
-            return InputError(f"{self.name} is no store of equipoise monitor; name another file.")
+            return InputError(f"{self.name} is not a store of equipoise monitor; use another file.")
         return InputError(
-            f"{self.name} is damaged or cannot be used ({said}); restore it from a copy."
+            f"{self.name} is damaged or cannot be used ({said}); restore it from a backup."
         )
 
     def _in_the_way(self) -> str:
@@ -263,8 +263,8 @@ class SqliteDatabase:
             return ""
         told = " and ".join(f"{file.name} of {_owner(file)}" for file in shut)
         return (
-            f" The store may be written to, but not {told}, which whoever opened it first has left beside it. "
-            "Give this user the right to write to them; do not delete them, since they may hold batches."
+            f" You can write to the store, but not to {told}. SQLite keeps such files beside a store. Allow this "
+            "user to write to them, and do not delete them, because they may contain batches."
         )
 
 

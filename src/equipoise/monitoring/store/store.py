@@ -104,8 +104,8 @@ class Store:
         )
         if lines and lines[0][1] != name:
             raise InputError(
-                f"there is a stream {lines[0][1]!r}, and names that differ only in case are refused; write "
-                "it as it is."
+                f"there is already a stream {lines[0][1]!r}, and names must not differ only in case; use this "
+                "spelling, or another name."
             )
         return self.read_all(Stream.stored, lines)[0] if lines else None
 
@@ -162,7 +162,7 @@ class Store:
                 return Receipt("there", there)
             if not replace:
                 raise InputError(
-                    f"{stream.name} has a batch {entry.own_id!r} with other counts; correct it with "
+                    f"{stream.name} already has a batch {entry.own_id!r} with other counts; correct it with "
                     "`replace`, or give this batch another `id`. Nothing was changed."
                 )
         elif there is not None and there.state == "withdrawn" and not replace:
@@ -252,8 +252,8 @@ class Store:
             return []
         return [
             (
-                f"The batch {entry.own_id} of {entry.at:%Y-%m-%d %H:%M} arrived after that of "
-                f"{from_number(last):%Y-%m-%d %H:%M} (UTC); the tests take batches in the order of arrival."
+                f"The batch {entry.own_id} of {entry.at:%Y-%m-%d %H:%M} arrived after the batch of "
+                f"{from_number(last):%Y-%m-%d %H:%M} (UTC). The tests use batches in the order of arrival."
             )
         ]
 
@@ -329,7 +329,7 @@ class Store:
     def acknowledge(self, stream: Stream, reason: str) -> Event:
         """Begin all tests anew with the next batch."""
         with self.writing():
-            said = f"Alerts up to here were acknowledged{f': {reason}' if reason else ''}."
+            said = f"All alerts so far were acknowledged{f': {reason}' if reason else ''}."
             place = self.last_place(stream)
             self.note(stream, place, "acknowledged", {"text": said})
         return self.events(stream)[-1]
@@ -399,7 +399,7 @@ class Store:
 
     def damaged(self, why: str) -> InputError:
         """An error that says that what was written cannot be read."""
-        return InputError(f"{self.name} is damaged ({why}); restore it from a copy.")
+        return InputError(f"{self.name} is damaged ({why}); restore it from a backup.")
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[None]:
