@@ -18,12 +18,12 @@ from equipoise.monitoring.evidence.samples import Floats, Samples, sums_before
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_AROUND = np.array([0.0, 1.5, 3.0, 4.5, 6.5])
+_AROUND = np.array([-5.2, -3.2, -1.6, 0.0, 1.6, 3.2, 5.2])
 """Distances from an estimate at which ratios are tried, in standard errors of its logarithm."""
-_EARLIER = 0.7 ** np.arange(12)
-"""Of which parts of what all batches tell there are estimates; UB may not be constant."""
-_FARTHEST = 40
-"""Number of ratios that are tried on either side of the first estimate beside these."""
+_EARLIER = 0.7 ** np.arange(1, 10)
+"""Of which parts of what all batches tell there are estimates, too; UB may not be constant."""
+_FARTHER = 32
+"""Number of ratios that are tried on either side of the last estimate beside these."""
 _MOST = np.log(1e9)
 """Largest logarithm of a ratio that is tried."""
 _ENTRIES = 100_000
@@ -49,27 +49,19 @@ def confidence_sequence(
 
     ``samples`` has one line, and ``times`` rising numbers of batches, counted from 1.
     """
-    found = _limits(samples, times, alpha)
-    if len(times) > 1:
-        # The last ones are the same whatever times there are before.
-        found[:, -1:] = _limits(samples, times[-1:], alpha)
-    return Sequence(*found)
-
-
-def _limits(samples: Samples, times: NDArray[np.int64], alpha: float) -> Floats:
-    found = np.full((2, len(times)), np.nan)
-    sums = _sums(samples, times)
-    grid = _log_ratios(sums)
+    sums, found = _sums(samples, times), np.full((2, len(times)), np.nan)
+    at_last = _near_last(sums)
+    grid = np.unique(np.concatenate([at_last, _near_earlier(sums)]))
     log_e = _evidence(samples, np.exp(grid), times)
     threshold = -np.log(alpha)
-    for place, column in enumerate(log_e.T):
-        kept = np.flatnonzero(column < threshold)
-        if len(kept) and sums.rows.m[place] > 0:
-            found[0, place] = _crossing(grid, column, kept[-1], kept[-1] + 1, threshold)
-            found[1, place] = _crossing(grid, column, kept[0], kept[0] - 1, threshold)
+    # The last limits are the same whatever times there are before.
+    of_last = np.isin(grid, at_last)
+    for place in np.flatnonzero(sums.rows.m > 0).tolist():
+        tried = of_last | (place < len(times) - 1)
+        found[:, place] = _crossings(grid[tried], log_e[tried, place], threshold)
     # The share is that of all batches until then, which later ones do not change.
     k, share = np.exp(found), sums.rows.share
-    return np.asarray(1 - k / (1 - share + share * k))
+    return Sequence(*(1 - k / (1 - share + share * k)))
 
 
 class _Sums(NamedTuple):
@@ -78,6 +70,13 @@ class _Sums(NamedTuple):
     rows: Samples
     log_ratio: Floats
     """Logarithm of the ratio of rates that they have in common (Mantel–Haenszel)."""
+
+    @property
+    def error(self) -> Floats:
+        """Standard error of this logarithm."""
+        x, m, z, r = self.rows
+        variance = 1 / (x + 0.5) - 1 / (m + 1) + 1 / (z + 0.5) - 1 / (r + 1)
+        return np.asarray(np.sqrt(np.maximum(variance, 1e-30)))
 
 
 def _sums(samples: Samples, times: NDArray[np.int64]) -> _Sums:
@@ -91,20 +90,32 @@ def _sums(samples: Samples, times: NDArray[np.int64]) -> _Sums:
     return _Sums(rows, np.log((above + 0.5 * (1 - share)) / (below + 0.5 * share)))
 
 
-def _log_ratios(sums: _Sums) -> Floats:
-    """Logarithms of the ratios that are tried, dense around estimates of few and of many rows."""
-    x, m, z, r = sums.rows
-    variance = 1 / (x + 0.5) - 1 / (m + 1) + 1 / (z + 0.5) - 1 / (r + 1)
-    known = np.maximum.accumulate(1 / variance)
-    chosen = np.unique(np.searchsorted(known, known[-1:] * _EARLIER))
-    error = np.sqrt(np.maximum(variance[chosen], 1e-30))
-    steps = np.concatenate([-_AROUND[:0:-1], _AROUND])
-    centre = np.clip(sums.log_ratio[chosen], -_MOST + 1, _MOST - 1)
-    near = centre[:, None] + steps * error[:, None]
+def _near_last(sums: _Sums) -> Floats:
+    """Logarithms of the ratios that are tried: all there are, dense around the last estimate."""
+    centre, error = sums.log_ratio[-1], sums.error[-1]
     # Without rows with the label the evidence is far from a parabola.
-    far = np.geomspace(min(error.max(), 0.1), 2 * _MOST, _FARTHEST)
-    ends = [centre[:1] - far, centre[:1] + far, [-_MOST, _MOST]]
-    return np.unique(np.clip(np.concatenate([near.ravel(), *ends]), -_MOST, _MOST))
+    far = np.geomspace(min(error, 0.1), 2 * _MOST, _FARTHER)
+    found = [centre + _AROUND * error, centre - far, centre + far, [-_MOST, _MOST]]
+    return np.unique(np.clip(np.concatenate(found), -_MOST, _MOST))
+
+
+def _near_earlier(sums: _Sums) -> Floats:
+    """Logarithms of ratios around estimates of fewer rows."""
+    known = np.maximum.accumulate(sums.error**-2)
+    chosen = np.unique(np.searchsorted(known[:-1], known[-1] * _EARLIER))
+    chosen = chosen[chosen < len(known) - 1]
+    found = sums.log_ratio[chosen] + _AROUND[:, None] * sums.error[chosen]
+    return np.asarray(np.clip(found.ravel(), -_MOST, _MOST))
+
+
+def _crossings(grid: Floats, log_e: Floats, threshold: float) -> tuple[float, float]:
+    """The largest and the least ratio that is not refuted, as logarithms; nan if all are."""
+    kept = np.flatnonzero(log_e < threshold)
+    if not len(kept):
+        return np.nan, np.nan
+    first, last = int(kept[0]), int(kept[-1])
+    most = _crossing(grid, log_e, last, last + 1, threshold)
+    return most, _crossing(grid, log_e, first, first - 1, threshold)
 
 
 def _crossing(grid: Floats, column: Floats, inside: int, outside: int, threshold: float) -> float:
