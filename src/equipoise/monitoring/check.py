@@ -88,7 +88,7 @@ class StreamFinding:
     rows: int
     cases: int
     batches: int
-    """Number of batches with rows of the group and of what it is compared with."""
+    """Number of batches with rows of the group and of others."""
     ub: float
     """UB within batches: that of the ratio of rates common to all tested batches (Mantel–Haenszel).
 
