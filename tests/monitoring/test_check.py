@@ -172,6 +172,15 @@ def three(rng, rates, rows=60):
     return counts({cell: n for cell, n in cells.items() if n}, sensitive=("race",))
 
 
+def test_more_comparisons_than_a_machine_can_make_are_refused(monitor, monkeypatch):
+    cells = {(f"g{i}", label): 5 for i in range(20) for label in ("yes", "no")}
+    fill(monitor, [counts(cells)])
+    monkeypatch.setattr("equipoise.monitoring.comparisons._MOST", 20 * 18 - 1)
+    with pytest.raises(InputError, match=r"more than 359 ways, .* `min_count` or `max_order`"):
+        monitor.check("hires", four_fifths=True, favourable="yes")
+    assert len(monitor.check("hires").findings) == 40
+
+
 def test_the_four_fifths_rule_compares_with_the_best_off_group(monitor):
     rng = np.random.default_rng(9)
     fill(monitor, [three(rng, {"a": 0.5, "b": 0.5, "c": 0.25}) for _ in range(40)])

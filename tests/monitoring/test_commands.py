@@ -293,4 +293,4 @@ def test_a_check_without_an_alert_shows_who_is_nearest_to_one(folder, capsys):
     out = capsys.readouterr().out
     assert "inside" not in out
     assert "UB: 1 − rate in the group / overall rate" in out
-    assert out.endswith("ever reached with a chance of at most 1 in 100.\n")
+    assert out.endswith("ever reached with a probability of at most 1 in 100.\n")

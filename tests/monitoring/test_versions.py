@@ -392,3 +392,15 @@ def test_columns_beside_y_are_counted_like_the_first(monitor):
     for at, options in (("2026-01-01", first), ("2026-01-02", {})):
         monitor.add(sensitive_features=features, at=at, **how, **options)
     assert [batch.n for batch in monitor.batches("hires").batches] == [2, 2]
+
+
+def test_a_batch_that_is_to_be_counted_in_another_way_is_refused(monitor):
+    rows = {"sex": ["w"], "hired": ["yes"], "age": [30]}
+    monitor.add(rows, name="hires", at="2026-01-01", **HOW)
+    for given, why in (
+        ({"where": "age > 20"}, "was counted without `where`, and"),
+        ({"missing": "drop"}, "was counted with missing = 'group', and"),
+        ({"bins": {"sex": 2}}, "have no bins; leave out `bins`"),
+    ):
+        with pytest.raises(InputError, match=why):
+            monitor.add(rows, name="hires", at="2026-01-02", **given)

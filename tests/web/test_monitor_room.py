@@ -178,7 +178,7 @@ def test_the_states_of_the_table_are_explained(desk):
         assert (state in table) == (f"<strong>{state}</strong>: " in below), state
     assert "<strong>alert</strong>: the evidence is strong enough" in below
     assert "<strong>outside</strong>" not in below
-    assert "An e-value of 100 is evidence of 100 to 1" in below
+    assert "While the limit holds, an e-value of 100 or more" in below
 
 
 def test_the_page_and_the_twin_tell_the_same(desk):

@@ -219,16 +219,19 @@ def _require_request(
     if bins:
         edges = {n: tuple(b) if not isinstance(b, int) else b for n, b in bins.items()}
         if edges not in (dict(stream.asked_bins), dict(stream.request.bins)):
+            there = dict(stream.request.bins)
             raise InputError(
-                f"the batches of {stream.name} have the bins {dict(stream.request.bins)}; leave out `bins`. "
-                "Nothing was added."
+                f"the batches of {stream.name} have {f'the bins {there}' if there else 'no bins'}; leave out "
+                "`bins`. Nothing was added."
             )
     before = {**vars(stream.request), **stream.reading}
     for option in _AS_FIRST:
         if options.get(option) is not None and options[option] not in (before.get(option), ()):
+            was = before.get(option)
+            how = f"with {option} = {was!r}" if was else f"without `{option}`"
             raise InputError(
-                f"the first batch of {stream.name} was counted with {option} = {before.get(option)!r}, and all "
-                f"batches must be counted in the same way; leave out `{option}`. Nothing was added."
+                f"the first batch of {stream.name} was counted {how}, and all batches must be counted in the same "
+                f"way; leave out `{option}`. Nothing was added."
             )
 
 

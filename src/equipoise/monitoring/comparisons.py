@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 REST = -1
 """Stands for all rows outside of a group."""
+_MOST = 5_000_000
+"""Number of comparisons of groups with several others that an ordinary machine has time and memory for."""
 
 
 @dataclass(frozen=True)
@@ -166,6 +168,7 @@ def find_comparisons(
     rules = tuple(rule for rule in settled if not unseen(rule, groups.counts))
     totals = groups.rows.sum(axis=1)
     pairs: list[WatchedPair] = []
+    n = 0
     for key in dict.fromkeys(rule.key for rule in rules):
         fitting = fitting_rules(groups.counts, groups.codes, rules, key)
         least = np.array([rule.min_count for rule in rules])[fitting]
@@ -178,6 +181,12 @@ def find_comparisons(
                 known[line, number] = _against(groups, totals, rules[number], line)
             if known[line, number]:
                 pairs.append(WatchedPair(line, label, number, known[line, number]))
+                n += len(known[line, number]) - 1
+                if n > _MOST:
+                    raise InputError(
+                        f"the rules compare groups with each other in more than {_MOST:,} ways, which would take "
+                        "hours; leave groups out with `min_count` or `max_order`."
+                    )
     return _comparisons(pairs, rules, groups)
 
 
