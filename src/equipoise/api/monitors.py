@@ -330,9 +330,8 @@ class Monitor(StoreOwner):
     ) -> str:
         """Write the state of one stream, or of all streams, as OpenMetrics text for Prometheus.
 
-        If ``name`` is None, a stream that cannot be checked has only the metric
-        ``equipoise_check_failed``. This happens, for example, if a rule names an attribute that the
-        stream does not have. With ``name``, the error is raised.
+        If ``name`` is None, a stream that cannot be checked, such as one without the attribute of a
+        rule, has only the metric ``equipoise_check_failed``. With ``name``, the error is raised.
 
         Parameters
         ----------

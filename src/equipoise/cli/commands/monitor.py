@@ -89,6 +89,7 @@ added.""",
     ReadOptions,
     sensitive_features={"help": "Sensitive attributes. Name them with the first batch."},
     label={"help": "Label column. Name it with the first batch."},
+    weight={"help": "Not for streams, which contain numbers of rows; see --count."},
 )
 @options.run
 @options.json
