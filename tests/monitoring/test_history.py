@@ -482,3 +482,18 @@ def test_the_lines_of_charts_are_seen_on_light_and_dark_pages(back, colours):
     for colour in colours:
         ratio = light(colour) / light(back)
         assert max(ratio, 1 / ratio) >= 3, colour
+
+
+def test_an_alert_of_merged_batches_is_drawn_where_its_evidence_is_known(monitor):
+    """When it was raised is not known; the first day of the stream would be wrong."""
+    fill(monitor, [*quiet(30), *biased(40)])
+    monitor.check("hires")
+    monitor.merge("hires", older_than="20d")
+    history = monitor.history("hires", group="sex=w, hired=yes")
+    (alarm,) = [a for a in history.alarms if str(a.group) == "sex=w" and a.label == "yes"]
+    assert alarm.start is None
+    (bar,) = biases(history)
+    (drawn,) = bar["alarms"]
+    assert drawn["t"] == min(point["t"] for point in evidence(history)["points"]) > bar["span"][0]
+    assert drawn["word"] == "earlier alert"
+    assert drawn["about"].endswith("raised in batches that were merged")

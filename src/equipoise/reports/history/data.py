@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import itertools
 import math
 from collections.abc import Sequence
@@ -97,16 +98,23 @@ def _alarms(history: History, line: BiasLine, times: Times) -> list[dict[str, An
     for alarm in history.alarms:
         if (alarm.group, alarm.label) != (line.group, line.label):
             continue
-        at = times.at(alarm.start or history.periods[0].start)
+        at = times.at(alarm.start or _known_from(history, line))
+        word = "alert" if alarm.start else "earlier alert"
         near = [each for each in found if each["word"] and abs(each["t"] - at) < (last - first) / 7]
-        told = {"t": at, "about": _told(history, line, alarm), "word": "" if near else "alert"}
+        told = {"t": at, "about": _told(history, line, alarm), "word": "" if near else word}
         found.append({**told, "share": (at - first) / (last - first) if last > first else 0.5})
     return found
 
 
+def _known_from(history: History, line: BiasLine) -> datetime.datetime:
+    """The first period whose evidence is known; that of batches that were merged is not."""
+    known = (p for p, e in zip(history.periods, line.log10_e, strict=True) if math.isfinite(e))
+    return next(known, history.periods[0]).start
+
+
 def _told(history: History, line: BiasLine, alarm: Alarm) -> str:
     if alarm.start is None:
-        return f"alert for {_name(line)}"
+        return f"alert for {_name(line)}, raised in batches that were merged"
     told = f"alert for {_name(line)}, raised {shown(alarm.start, history.zone)}"
     if alarm.start_batch is not None and alarm.start_batch != alarm.start:
         told += f" by the late batch of {shown(alarm.start_batch, history.zone)}"
