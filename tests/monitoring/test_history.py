@@ -9,10 +9,12 @@ import io
 import json
 import re
 
+import numpy as np
 import pytest
 
 import equipoise as eq
 from equipoise.monitoring.check import E_VALUE_TOLD, KINDS, SEQUENCE_TOLD, UB_TOLD
+from equipoise.monitoring.periods import differences
 from equipoise.reports.history.captions import (
     bias_caption,
     evidence_caption,
@@ -76,9 +78,7 @@ def test_a_period_with_another_mix_is_told(monitor):
     assert history.unusual[0].start == START + datetime.timedelta(days=30)
     said = " ".join(history.sentences)
     assert "the mix of groups and labels differs" in said
-    assert (
-        "more than twice what is expected by chance. By chance alone, this happens in a few" in said
-    )
+    assert "more than twice what is expected, and by more than chance explains" in said
     distance = history.periods[-1].distance
     rest = usual[0]
     for batch in usual[1:]:
@@ -87,6 +87,22 @@ def test_a_period_with_another_mix_is_told(monitor):
     here = {cell: n / odd.n for cell, n in odd.cells().items()}
     wanted = sum(abs(cells.get(c, 0) - here.get(c, 0)) for c in {*cells, *here}) / 2
     assert distance == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize(("cells", "rows", "days"), [(4, 100, 120), (40, 8, 60), (4, 100, 3)])
+def test_chance_alone_seldom_makes_a_mix_unusual(cells, rows, days):
+    rng = np.random.default_rng(cells + days)
+    drawn = [rng.multinomial(rows, rng.dirichlet(np.ones(cells)), days).T for _ in range(200)]
+    assert sum(differences(mixes)[2].any() for mixes in drawn) <= 20
+
+
+def test_periods_without_rows_are_not_unusual():
+    mixes = np.array([[30, 0, 28, 31, 29, 32], [70, 0, 72, 69, 71, 8], [0] * 6])
+    distance, _, unusual = differences(mixes)
+    assert np.isnan(distance[1])
+    assert unusual.tolist() == [False] * 5 + [True]
+    assert not differences(np.array([[30], [70]]))[2].any()
+    assert not differences(np.array([[30, 40]]))[2].any()
 
 
 def test_late_batches_are_shown_at_their_time(monitor):

@@ -83,9 +83,9 @@ class History(Drawable):
         if far:
             said.append(
                 f"In {len(far):,} of {len(self.periods):,} periods, the mix of groups and labels differs from that "
-                "of the other periods by more than twice what is expected by chance. By chance alone, this happens in "
-                f"a few periods. The period of {shown(far[0].start, self.zone)} differs most "
-                f"({percent(far[0].distance)} of the rows, {percent(far[0].expected_distance)} expected by chance)."
+                "of the other periods by more than twice what is expected, and by more than chance explains. The "
+                f"period of {shown(far[0].start, self.zone)} differs most ({percent(far[0].distance)} of the rows, "
+                f"{percent(far[0].expected_distance)} expected by chance)."
             )
         return tuple(said)
 
@@ -104,7 +104,7 @@ class History(Drawable):
     @property
     def unusual(self) -> tuple[Period, ...]:
         """The periods whose mix of cells differs from that of the others, largest difference first."""
-        far = [p for p in self.periods if p.distance > 2 * p.expected_distance]
+        far = [p for p in self.periods if p.unusual]
         return tuple(sorted(far, key=lambda p: p.expected_distance - p.distance))
 
     # ------------------------------------------------------------------------ tables

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 _PERIODS = 150
 """Maximum number of periods that are drawn."""
+_CHANCE = 0.05
+"""How likely it is that chance alone makes any period of a history unusual."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,8 @@ class Period:
     """Share of rows that would have to move to other cells to obtain the mix of all other periods."""
     expected_distance: float
     """Distance expected by chance for this number of rows."""
+    unusual: bool
+    """Whether the distance is more than twice the expected one, and more than chance explains."""
 
     def to_dict(self, zone: datetime.tzinfo = datetime.UTC) -> dict[str, Any]:
         """Plain data, for JSON, with times in a zone."""
@@ -89,7 +93,7 @@ def described(
     """Describe all periods; ``labels`` are the rows with each label in each of them."""
     series = tested.series
     mixes = summed(series.rows, of_period, len(starts))
-    distance, expected = _distances(mixes)
+    distance, expected, unusual = differences(mixes)
     batches = np.zeros(len(starts), np.int64)
     np.add.at(batches, of_period, [batch.merged for batch in series.batches])
     ends = np.zeros(len(starts), np.int64)
@@ -105,24 +109,48 @@ def described(
             rates=tuple(rates[i].tolist()),
             distance=float(distance[i]),
             expected_distance=float(expected[i]),
+            unusual=bool(unusual[i]),
         )
         for i in range(len(starts))
     )
 
 
-def _distances(mixes: NDArray[np.int64]) -> tuple[Floats, Floats]:
-    """How far the mix of cells of each period is from that of all others, and would be by chance.
+def differences(mixes: NDArray[np.int64]) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+    """How far the mix of cells of each period is from that of all others, and whether this is unusual.
 
-    The distance is half the sum of the absolute differences of shares.
+    The distance is half the sum of the absolute differences of shares. Beside it is the distance that
+    is expected by chance. ``mixes`` has a line for each cell, and a column for each period.
     """
     sizes = mixes.sum(axis=0)
     others = mixes.sum(axis=1, keepdims=True) - mixes
     rest = others.sum(axis=0)
     share, usual = ratio(mixes, sizes), ratio(others, rest)
     distance = 0.5 * np.abs(share - usual).sum(axis=0)
-    spread = usual * (1 - usual) * (ratio(1, sizes) + ratio(1, rest))
-    expected = 0.5 * np.sqrt(2 / math.pi * spread).sum(axis=0)
-    return distance, expected
+    with np.errstate(invalid="ignore"):
+        spread = usual * (1 - usual) * (ratio(1, sizes) + ratio(1, rest))
+        expected = 0.5 * np.sqrt(2 / math.pi * spread).sum(axis=0)
+    unusual = (distance > 2 * expected) & (_chances(mixes) * len(sizes) < _CHANCE)
+    return distance, expected, unusual
+
+
+def _chances(mixes: NDArray[np.int64]) -> Floats:
+    """The chance that the mix of a period is as far from the others as it is (a χ² test of two samples).
+
+    The χ² statistic is compared with the gamma distribution that has its mean and variance, which is
+    wider than the χ² distribution where cells have few rows.
+    """
+    from scipy.special import gammaincc
+
+    mixes = mixes[mixes.any(axis=1)]
+    sizes, total, cells = mixes.sum(axis=0), mixes.sum(), len(mixes)
+    rest = total - sizes
+    usual = mixes.sum(axis=1) / max(total, 1)
+    far = ratio(mixes, sizes) - ratio(mixes.sum(axis=1, keepdims=True) - mixes, rest)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        statistic = (far**2 / usual[:, None]).sum(axis=0) / (1 / sizes + 1 / rest)
+        mean = cells - 1
+        variance = 2 * mean + ((1 / usual).sum() - cells**2 - 2 * cells + 2) / sizes
+        return np.asarray(gammaincc(mean**2 / variance, statistic * mean / variance))
 
 
 def ratio(top: Any, bottom: Any) -> Floats:

@@ -143,11 +143,13 @@ def _shares(data: Mapping[str, Any], items: str, names: str, title: str) -> Any:
 def _distances(data: Mapping[str, Any], x: Any) -> Any:
     items, width = data["distances"], data["width"]
     y = _plain("distance:Q", "share of rows", "%")
-    dots = marks(items).mark_point(filled=True, size=30, color=RED, opacity=0.8)
+    dots = marks(items).mark_point(filled=True, size=30, opacity=0.8)
     chance = marks(items).mark_line(color=GREY, strokeWidth=1.5, aria=False)
-    layers = [chance.encode(x=x, y=alt.Y("expected:Q")), dots.encode(x=x, y=y, **ABOUT)]
+    far = alt.condition("datum.far", alt.value(RED), alt.value(BLUE))
+    layers = [chance.encode(x=x, y=alt.Y("expected:Q")), dots.encode(x=x, y=y, color=far, **ABOUT)]
     title = (
-        "Distance from the mix of all other periods (dots), and what chance gives on average (line)"
+        "Distance from the mix of all other periods (dots; red: more than chance explains), and the distance "
+        "expected by chance (line)"
     )
     return alt.layer(*layers).properties(width=width, height=110, title=_title(title, width))
 

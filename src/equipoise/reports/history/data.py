@@ -251,6 +251,7 @@ def _distances(history: History, places: Sequence[float]) -> list[dict[str, Any]
             "t": t,
             "distance": period.distance,
             "expected": period.expected_distance,
+            "far": period.unusual,
             "about": f"{shown(period.start, history.zone)}: {percent(period.distance)} of the rows, "
             f"{percent(period.expected_distance)} by chance",
         }

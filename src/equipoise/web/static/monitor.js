@@ -148,7 +148,6 @@ function population({ charts: { captions } }, made) {
   document.getElementById("cap-sizes").textContent = captions.sizes;
   shares("rates", made.rates, made.labels, made);
   shares("sizes", made.sizes, made.groups, made);
-  const dots = made.distances.map((each) => ({ ...each, far: each.distance > 2 * each.expected }));
   draw("distances", (width) => ({
     width, height: 220,
     layer: [
@@ -156,7 +155,7 @@ function population({ charts: { captions } }, made) {
       { data: { name: "dots" }, mark: { type: "line", color: ink("--soft"), strokeWidth: 2, aria: false }, encoding: { x: time(made), y: { field: "expected", type: "quantitative" } } },
       { data: { name: "dots" }, mark: { type: "point", filled: true, opacity: 0.85 }, encoding: { x: time(made), y: { field: "distance", type: "quantitative", axis: { title: "share of rows", format: "%", tickCount: 5 } }, color: { condition: { test: "datum.far", value: ink("--fewer") }, value: ink("--bar") }, size: { condition: { test: "datum.far", value: 60 }, value: 24 }, tooltip: { field: "about" }, description: { field: "about" } } },
     ],
-  }), { dots, span: span(made) }, { key: JSON.stringify([made.ticks, made.format]) });
+  }), { dots: made.distances, span: span(made) }, { key: JSON.stringify([made.ticks, made.format]) });
 }
 
 function shares(id, points, names, made) {
