@@ -135,7 +135,7 @@ def test_a_single_period_is_numbers_and_two_are_charts(monitor, tmp_path, days):
     history = monitor.history("hires")
     page = written(history, tmp_path)
     assert ("<svg" in page) == (days > 1)
-    assert ("There is one period so far" in page) == (days == 1)
+    assert ("There is only one period so far" in page) == (days == 1)
     assert len(plot(history)) == (1 if days == 1 else 3)  # a picture of dots
 
 
@@ -397,8 +397,8 @@ def test_the_evidence_has_thresholds_with_words_and_an_axis_of_powers(monitor, t
     assert low < lower["at"] < upper["at"] < high
     assert [each["text"] for each in drawn["powers"]] == ["1", "10", "100"]
     caption = evidence_caption(history)
-    assert "4 groups and labels are watched: an e-value of 80 (upper dashed line)" in caption
-    assert "less than 20 (lower line) is none" in caption
+    assert "4 pairs of a group and a label are tested together: an e-value of 80 (upper" in caption
+    assert "one below 20 (lower dashed line) never is" in caption
     page = written(history, tmp_path)
     for said in ("e-value (logarithmic)", "alert from 80", "no alert below 20", caption):
         assert said in page
@@ -417,12 +417,12 @@ def test_thresholds_are_those_of_the_alerts(monitor):
     rule = {"group": "sex=w", "label": "yes", "max_abs_ub": 0.1}
     alone = monitor.history("hires", policy={"rules": [rule]})
     assert [each["above"] for each in evidence(alone)["thresholds"]] == ["alert from 20"]
-    assert "From the dashed line on, 20, there is an alert." in evidence_caption(alone)
+    assert "An e-value of 20 (dashed line) or more is an alert." in evidence_caption(alone)
     changes = monitor.history("hires", alert_on="changes")
     assert evidence(changes)["thresholds"] == []
-    assert "no threshold is drawn" in evidence_caption(changes)
+    assert "No threshold is drawn" in evidence_caption(changes)
     both = monitor.history("hires", alert_on="both")
-    assert evidence_caption(both).endswith("The change detector raises alerts besides.")
+    assert evidence_caption(both).endswith("The change detector raises alerts, too.")
 
 
 def test_a_caption_says_what_a_dot_is_and_whether_all_are_seen(monitor):

@@ -230,7 +230,7 @@ def test_one_batch_is_numbers_without_charts(desk, folder):
     shown = json.loads(told(desk, store="single.sqlite"))
     assert shown["charts"] is None
     assert len(shown["periods"]) == 1
-    assert "There is one period so far" in part(desk, store="single.sqlite")
+    assert "There is only one period so far" in part(desk, store="single.sqlite")
     path.unlink()
 
 
@@ -241,10 +241,10 @@ def test_one_batch_is_numbers_without_charts(desk, folder):
     ("asked", "said"),
     [
         ({}, "no store is chosen"),
-        ({"store": "people.csv"}, "people.csv is no store of batches"),
-        ({"store": "other.sqlite"}, "other.sqlite is no store of batches"),
-        ({"store": "text.sqlite"}, "text.sqlite is no store of batches"),
-        ({"store": "deep"}, "deep is no store of batches"),
+        ({"store": "people.csv"}, "people.csv is not a store of equipoise monitor"),
+        ({"store": "other.sqlite"}, "other.sqlite is not a store of equipoise monitor"),
+        ({"store": "text.sqlite"}, "text.sqlite is not a store of equipoise monitor"),
+        ({"store": "deep"}, "deep is not a store of equipoise monitor"),
         ({"store": "nowhere.sqlite"}, "there is no table or file 'nowhere.sqlite'"),
         ({"store": "empty.sqlite"}, "empty.sqlite has no stream yet"),
         ({"store": "bias.sqlite", "stream": "x"}, "unknown stream 'x'; there are: -odd 'name', loans"),

@@ -135,7 +135,7 @@ class History(Drawable):
         """The alerts as a table."""
         rows = tuple(
             (
-                self._both(a.start, a.start_batch) or "before merged batches",
+                self._both(a.start, a.start_batch) or "before the merged batches",
                 self._ended(a),
                 str(a.group),
                 format_value(a.label),
@@ -147,7 +147,7 @@ class History(Drawable):
 
     def _ended(self, alarm: Alarm) -> str:
         if alarm.ended is None:
-            return "still on"
+            return "not ended"
         when = self._both(alarm.end, alarm.end_batch)
         return f"{when}, acknowledged" if alarm.ended == "acknowledgement" else when
 

@@ -28,7 +28,7 @@ Ended: TypeAlias = Literal["evidence", "acknowledgement"]
 
 @dataclass(frozen=True)
 class Acknowledgement:
-    """An acknowledgement of alerts, after which all tests began anew."""
+    """An acknowledgement of alerts, after which all tests restarted."""
 
     at: datetime.datetime | None
     """The latest time of a batch until then; None if there was no batch yet."""

@@ -85,7 +85,7 @@ class Places:
         path = self.file(name)
         if not is_store(path):
             raise InputError(
-                f"{name} is no store of batches; name a file that equipoise monitor add has made."
+                f"{name} is not a store of equipoise monitor; name a file that equipoise monitor add has made."
             )
         return path
 

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 POPULATION = (
-    "Who the rows are: the number of rows, the rate of each label, and the share of each group. The last "
-    "chart shows the share of rows that would have to be of other groups or labels for a period to have "
-    "the mix of all others; chance alone gives about as much as the line says."
+    "The number of rows, the rate of each label, and the share of each group. The last chart shows how far "
+    "the mix of groups and labels of each period is from that of all other periods, as the share of its rows "
+    "that would have to change."
 )
 
 
@@ -33,49 +33,49 @@ def bias_caption(history: History) -> str:
     said = (
         f"Dots: UB of each {each}, above 0 if the group has the label less often than all rows "
         f"do{beyond}. Line: UB of the last {history.window} {'batches' if single else 'periods'} together, "
-        f"which is shown and not tested. Band: {history.check.watched.level} confidence sequence, the "
-        "values of UB that all rows until then allow if the ratio of rates is the same in all batches. "
-        "Dashed: limits. Red: an alert was raised."
+        f"which is not tested. Band: {history.check.watched.level} confidence sequence of UB from all rows until "
+        "then, for a ratio of rates that is the same in all batches. "
+        "Dashed lines: the limits. Red line: an alert was raised."
     )
     if any(each.at for each in history.acknowledgements):
-        said += " Grey: alerts were acknowledged, and the tests began anew."
+        said += " Grey line: alerts were acknowledged, and the tests restarted."
     return said + _order(history)
 
 
 def _order(history: History) -> str:
-    """How time is drawn where it is not as on a clock, or not when batches were of."""
+    """How time is drawn where it differs from that of a clock, or from that of the batches."""
     said = ""
     if any(event.kind == "late" for event in history.events):
         said += (
-            " Batches are tested as they arrive, so that a late one changes the evidence, and raises "
-            "alerts, at the latest time there was until then."
+            " Batches are tested in the order of their arrival. A late batch changes the evidence, and raises "
+            "alerts, at the latest time of any batch until then."
         )
     if not Times.of(history).even and len(history.periods) > 1:
-        said += " Periods are drawn side by side, however much time is between them."
+        said += " Periods are drawn side by side, whatever the time between them."
     return said
 
 
 def evidence_caption(history: History) -> str:
     """How to read the chart of the evidence."""
     said = (
-        "How strong the evidence is that a limit does not hold. If the limit held in every batch, a line "
-        "would ever reach an e-value of 100 with a chance of at most 1 in 100, and 1,000 with 1 in 1,000. "
+        "The evidence that a limit does not hold. If the limit held in every batch, the line would ever reach an "
+        "e-value of 100 with a probability of at most 1 in 100, and 1,000 with at most 1 in 1,000. "
     )
     pairs = len(history.check.findings)
     watched = history.check.watched
     texts = [magnitude(each) for each in thresholds(history)]
     if not texts:
-        return said + "Alerts come from the change detector here, so no threshold is drawn."
+        return said + "No threshold is drawn, because the alerts come from the change detector."
     if len(texts) == 1:
-        said += f"From the dashed line on, {texts[0]}, there is an alert."
+        said += f"An e-value of {texts[0]} (dashed line) or more is an alert."
     else:
         said += (
-            f"{pairs:,} groups and labels are watched: an e-value of {texts[1]} (upper dashed line) is "
-            f"an alert whatever the others have, less than {texts[0]} (lower line) is none, and between "
-            "them it is one if enough others have as much evidence."
+            f"{pairs:,} pairs of a group and a label are tested together: an e-value of {texts[1]} (upper dashed line) "
+            f"or more is always an alert, and one below {texts[0]} (lower dashed line) never is. Between the lines, it "
+            "is an alert if enough other pairs have as much evidence."
         )
     if watched.alert_on == "both":
-        said += " The change detector raises alerts besides."
+        said += " The change detector raises alerts, too."
     return said
 
 

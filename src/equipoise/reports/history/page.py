@@ -142,7 +142,7 @@ def _biases(history: History) -> list[Part]:
         return []
     if len(history.periods) > 1:
         return [*_bias_charts(history)]
-    told = "There is one period so far, which has no course; charts are drawn from two on."
+    told = "There is only one period so far. Charts need at least two."
     return [paragraph(told), html_table(_numbers(history))]
 
 

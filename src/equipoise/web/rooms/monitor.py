@@ -204,7 +204,7 @@ def _charts(made: History) -> dict[str, Any] | None:
 
 def present(ask: Ask, shown: dict[str, Any]) -> dict[str, Any]:
     """The time zone, what the columns of the findings mean, and the last periods as a table."""
-    from equipoise.monitoring.check import E_VALUE_TOLD, KINDS, SEQUENCE_TOLD, SINCE_TOLD
+    from equipoise.monitoring.check import E_VALUE_TOLD, KINDS, SEQUENCE_TOLD, SINCE_TOLD, UB_TOLD
 
     found = shown["findings"]
     # What is outside is called an alert where it is one.
@@ -217,6 +217,7 @@ def present(ask: Ask, shown: dict[str, Any]) -> dict[str, Any]:
     return {
         "zone": _zone(ask),
         "kinds": kinds,
+        "ub_told": UB_TOLD,
         "columns_told": [E_VALUE_TOLD, SEQUENCE_TOLD, SINCE_TOLD],
         "limits": list(dict.fromkeys(finding["limits"] for finding in shown["findings"])),
         "last_periods": list(enumerate(shown["periods"]))[-_PERIODS:],
