@@ -86,7 +86,7 @@ def test_one_error_is_one_sentence_and_nothing_is_added(folder, capsys):
             f"check {WHERE} --webhook garbage --webhook-key-file key",
             "not a valid address of a webhook",
         ),
-        (f"check {WHERE} --policy none.toml", "none.toml cannot be read"),
+        (f"check {WHERE} --policy none.toml", "there is no file none.toml"),
         (f"plan {WHERE} --window 3x", "'3x' is not a time span"),
         (f"withdraw {WHERE} --id two", "'two' of hires is not there"),
     ):

@@ -17,7 +17,11 @@ def read_config(path: str | os.PathLike[str]) -> dict[str, Any]:
     file = Path(path)
     try:
         data = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
+    except FileNotFoundError:
+        raise SourceNotFound(f"there is no file {file}.") from None
+    except OSError as error:
+        raise SourceNotFound(f"{file} cannot be read: {error.strerror}.") from None
+    except UnicodeDecodeError as error:
         raise SourceNotFound(f"{file} cannot be read: {error}.") from None
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{file} is not TOML: {error}.") from None
