@@ -32,7 +32,7 @@ _TITLES = {
     "max_order": "Most attributes of a group",
     "limit": "Limit of |UB|",
     "max_abs_ub": "Largest |UB| allowed",
-    "alpha": "Chance of a false alert",
+    "alpha": "False alarm probability",
     "four_fifths": "Four-fifths rule",
     "timezone": "Time zone",
     "adjust": "Adjustment of q",
