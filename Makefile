@@ -108,7 +108,7 @@ COMPILE := $(UV) pip compile --quiet --universal --python-version 3.11 --generat
 lock: ## Pin requirements/*.txt anew from pyproject.toml (needs uv; LOCK=--upgrade takes newer versions)
 	@test -n "$(UV)" || { echo "make lock needs uv on PATH: python3 -m pip install uv" >&2; exit 1; }
 	$(COMPILE) $(LOCK) --all-extras --group dev pyproject.toml --output-file requirements/dev.txt
-	$(COMPILE) $(LOCK) --extra excel --extra postgres --extra spark --extra web --group bench pyproject.toml --output-file requirements/bench.txt
+	$(COMPILE) $(LOCK) --extra charts --extra excel --extra postgres --extra spark --extra web --group bench pyproject.toml --output-file requirements/bench.txt
 	$(COMPILE) $(LOCK) --group pipelines pyproject.toml --output-file requirements/pipelines.txt
 	$(COMPILE) $(LOCK) --resolution lowest-direct --all-extras --group build --group test pyproject.toml \
 		--output-file requirements/oldest.txt

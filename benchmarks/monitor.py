@@ -199,6 +199,8 @@ def _timed(store: Path, name: str) -> dict[str, list[float]]:
             took = _run(words)
             if round_:  # the first one compiles modules, and fills the file cache
                 seconds[command].append(took)
+    if "<svg" not in page.read_text(encoding="utf-8"):
+        raise RuntimeError("the page has no charts; install equipoise[charts]")
     return seconds
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -29,8 +29,6 @@ RED, BLUE, GREY = "#b2182b", "#2166ac", "#8a8f98"
 INK = "#1c2430"
 PAGE_WIDTH = 850
 """Pixels that a chart may take with the names beside it, so that a page need not scroll."""
-ABOUT: dict[str, Any] = {"description": "about:N", "tooltip": "about:N"}
-"""Channels that describe a mark, for screen readers and for tooltips."""
 
 
 class _Altair:
@@ -50,6 +48,23 @@ if TYPE_CHECKING:
     alt = altair
 else:
     alt = _Altair()
+
+
+class _About(Mapping[str, Any]):
+    """Channels of the field ``about``; Altair takes 4 ms to make one of a text, and much less of this."""
+
+    def __getitem__(self, name: str) -> Any:
+        return {"description": alt.Description, "tooltip": alt.Tooltip}[name]("about:N")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(("description", "tooltip"))
+
+    def __len__(self) -> int:
+        return 2
+
+
+ABOUT: Mapping[str, Any] = _About()
+"""Channels that describe a mark, for screen readers and for tooltips."""
 
 
 def require_drawing() -> None:

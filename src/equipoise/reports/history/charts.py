@@ -38,11 +38,16 @@ def _bias_chart(line: Mapping[str, Any], width: int) -> Any:
     layers: list[Layer] = [
         marks(line["band"])
         .mark_area(color=BLUE, opacity=0.16, clip=True, aria=False)
-        .encode(x=x, y=alt.Y("low:Q", scale=scale, axis=axis), y2="high:Q", detail="piece:N"),
-        marks([{"at": 0.0}]).mark_rule(color=GREY, opacity=0.7, aria=False).encode(y="at:Q"),
+        .encode(
+            x=x,
+            y=alt.Y("low:Q", scale=scale, axis=axis),
+            y2=alt.Y2("high:Q"),
+            detail=alt.Detail("piece:N"),
+        ),
+        marks([{"at": 0.0}]).mark_rule(color=GREY, opacity=0.7, aria=False).encode(y=alt.Y("at:Q")),
         marks(line["limits"])
         .mark_rule(color=GREY, strokeDash=[5, 4], aria=False)
-        .encode(y="limit:Q"),
+        .encode(y=alt.Y("limit:Q")),
         marks(line["window"])
         .mark_line(color=BLUE, strokeWidth=2, clip=True, aria=False)
         .encode(x=x, y=y),
@@ -70,7 +75,7 @@ def _alarms(alarms: Sequence[Mapping[str, Any]], x: Any) -> list[Layer]:
     rules = marks(alarms).mark_rule(color=RED, strokeWidth=1.5).encode(x=x, **ABOUT)
     align = alt.ExprRef("datum.share < 0.1 ? 'left' : datum.share > 0.9 ? 'right' : 'center'")
     words = marks(alarms).mark_text(align=align, color=RED, fontSize=12, aria=False)
-    return [rules, words.encode(x=x, y=alt.value(-8), text="word:N")]
+    return [rules, words.encode(x=x, y=alt.value(-8), text=alt.Text("word:N"))]
 
 
 def evidence_chart(data: Mapping[str, Any]) -> Spec:
@@ -81,16 +86,18 @@ def evidence_chart(data: Mapping[str, Any]) -> Spec:
     axis = alt.Axis(title="e-value (logarithmic)", **powers, **_AXIS)
     scale = alt.Scale(domain=data["domain"], nice=False, zero=False)
     y = alt.Y("log10_e:Q", scale=scale, axis=axis)
-    named = {"color": _colour(data["names"], width), "description": "name:N"}
+    named = {"color": _colour(data["names"], width), "description": alt.Description("name:N")}
     lines = (
-        marks(data["points"]).mark_line(strokeWidth=2).encode(x=x, y=y, detail="piece:N", **named)
+        marks(data["points"])
+        .mark_line(strokeWidth=2)
+        .encode(x=x, y=y, detail=alt.Detail("piece:N"), **named)
     )
     at = alt.Y("at:Q", scale=scale, axis=axis)
     drawn = marks(data["thresholds"])
     rules = drawn.mark_rule(color=GREY, strokeDash=[5, 4], aria=False).encode(y=at)
     words = [
         drawn.mark_text(align="right", dy=dy, dx=-4, aria=False).encode(
-            x=alt.value(width), y=at, text=f"{side}:N"
+            x=alt.value(width), y=at, text=alt.Text(f"{side}:N")
         )
         for side, dy in (("above", -8), ("below", 10))
     ]
@@ -106,9 +113,9 @@ def population_charts(data: Mapping[str, Any]) -> Spec:
     parts = [
         bars.encode(
             x=_time(data, width, "from"),
-            x2="to",
+            x2=alt.X2("to"),
             y=_plain("rows:Q", "rows", ",d"),
-            y2="zero:Q",
+            y2=alt.Y2("zero:Q"),
             **ABOUT,
         ).properties(width=width, height=90, title=_title("Rows", width)),
         _shares(data, "rates", "labels", data["titles"]["rates"]),
@@ -135,7 +142,7 @@ def _bars(data: Mapping[str, Any], width: int) -> list[dict[str, Any]]:
 def _shares(data: Mapping[str, Any], items: str, names: str, title: str) -> Any:
     width = data["width"]
     x, y = _time(data, width), _plain("share:Q", "share", "%")
-    named = {"color": _colour(data[names], width), "description": "name:N"}
+    named = {"color": _colour(data[names], width), "description": alt.Description("name:N")}
     lines = marks(data[items]).mark_line(strokeWidth=1.5).encode(x=x, y=y, **named)
     return lines.properties(width=width, height=_HEIGHT, title=_title(title, width))
 
