@@ -75,7 +75,8 @@ class Process:
 
     @property
     def said(self):
-        return self.answers.read_text(encoding="utf-8")
+        # A full disk may cut a letter in two.
+        return self.answers.read_text(encoding="utf-8", errors="replace")
 
     @property
     def told(self):

@@ -118,7 +118,7 @@ def test_acknowledgements_and_alerts_before_them_are_in_the_charts(monitor, tmp_
     write_page(history, tmp_path / "h.html")
     page = (tmp_path / "h.html").read_text(encoding="utf-8")
     assert "2026-01-30, acknowledged" in page
-    assert "Grey: alerts were acknowledged" in page
+    assert "Grey line: alerts were acknowledged" in page
     assert '<td class="text whole">acknowledged</td>' in page
     assert "No alert has been raised" not in page
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 import functools
+import os
 import random
 import shutil
 import signal
@@ -18,6 +19,7 @@ import pytest
 import equipoise as eq
 import forked
 from equipoise.cli.app import run
+from equipoise.cli.output import print_result
 from equipoise.errors import InputError
 from forked import NAME, add, kept, sums
 from streams import biased, day, fill
@@ -523,3 +525,34 @@ def test_what_ctrl_c_came_too_late_for_is_told(store, monkeypatch, last, said):
         assert monitor.counts(NAME).n == sum(
             sums(n for n in (0, 1, 2, 3, 4, 50) if n != 1 or not said).values()
         )
+
+
+@pytest.mark.parametrize("place", ["result", "close"])
+def test_ctrl_c_after_a_batch_was_added_is_too_late(store, people, monkeypatch, capsys, place):
+    """The command goes on, since it could not say that nothing was written."""
+    pressed = []
+
+    class Opened(eq.Monitor):
+        def close(self):
+            if place == "close" and len(pressed) == 1:
+                press()
+            super().close()
+
+    def press():
+        pressed.append(place)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    def shown(added, **given):
+        if place == "result":
+            press()
+        else:
+            pressed.append("not yet")
+        print_result(added, **given)
+
+    monkeypatch.setattr("equipoise.api.monitors.Monitor", Opened)
+    monkeypatch.setattr("equipoise.cli.commands.monitor.print_result", shown)
+    assert run(["monitor", "add", str(people), *WHERE, str(store), "--id", "7"]) == 0
+    assert pressed[-1] == place
+    assert "Added the batch 7" in capsys.readouterr().out
+    assert 7 in numbers(store)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import signal
 import sys
 import textwrap
 import threading
@@ -74,6 +75,20 @@ def _folded(text: str, most: int) -> str:
 
 
 _RULE = "──"
+
+
+@contextlib.contextmanager
+def uninterrupted() -> Iterator[None]:
+    """End what has been done already; Ctrl-C comes too late to stop it."""
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or before is None:
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def wrote(path: object, *, quiet: bool = False) -> None:

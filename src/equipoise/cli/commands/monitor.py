@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -108,7 +110,8 @@ def add(ctx: click.Context, /, data: str, name: str, as_json: bool, **given: Any
         del given["sensitive_features"]
     with terminal.progress(quiet=quiet) as report:
         added = monitor.add(data, name=name, progress=report, **given)
-    print_result(added, as_json=as_json)
+    with terminal.uninterrupted():
+        print_result(added, as_json=as_json)
 
 
 def _leave_out_every(given: dict[str, Any], source: ParameterSource | None) -> None:
@@ -418,9 +421,19 @@ def merge(config: dict[str, Any], /, store: str, name: str, quiet: bool, **given
 
 def _open(place: str) -> Monitor:
     """A monitor of a store, which is closed at the end of the command."""
+    return click.get_current_context().with_resource(_closing(place))
+
+
+@contextlib.contextmanager
+def _closing(place: str) -> Iterator[Monitor]:
     from equipoise.api.monitors import Monitor
 
-    return click.get_current_context().with_resource(Monitor(place))
+    monitor = Monitor(place)
+    try:
+        yield monitor
+    finally:
+        with terminal.uninterrupted():
+            monitor.close()
 
 
 def _with_rules(given: dict[str, Any], config: dict[str, Any]) -> dict[str, Any]:
