@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import equipoise as eq
-from equipoise.monitoring.check import E_VALUE_TOLD, KINDS, SEQUENCE_TOLD, UB_TOLD
+from equipoise.monitoring.check import E_VALUE_TOLD, KINDS, SEQUENCE_TOLD, TIMES_TOLD, UB_TOLD
 from equipoise.monitoring.periods import differences
 from equipoise.reports.history.captions import (
     bias_caption,
@@ -465,7 +465,7 @@ def test_a_page_says_what_its_columns_mean(monitor, tmp_path):
     for said in (E_VALUE_TOLD, SEQUENCE_TOLD, f"Outside: {KINDS['outside']}."):
         assert html.escape(said) in page
     assert html.escape(KINDS["vanished"]) not in page
-    assert "Times: how often it was raised" in page
+    assert TIMES_TOLD in page
     assert "|uniform_bias| ≤ 0.1 for all groups" in page
     # Short names leave their room to the numbers beside them.
     assert '<td class="text short">sex=w</td>' in page

@@ -19,6 +19,7 @@ import equipoise as eq
 from equipoise.cli.app import run
 from equipoise.errors import EquipoiseError, InputError, SourceNotFound
 from equipoise.monitoring.store import schema
+from equipoise.monitoring.store.sqlite import SqliteDatabase
 from forked import parent as forked_parent
 from servers import new_database
 from streams import START, day, fill
@@ -232,6 +233,21 @@ def test_a_command_leaves_one_file(path, command, capsys):
     limits = ["--max-abs-ub", "0.9"] if command in ("check", "show", "metrics") else []
     assert run(["monitor", command, *store, *limits]) == 0
     assert [file.name for file in path.parent.iterdir()] == ["bias.sqlite"]
+
+
+def test_a_store_that_is_locked_is_waited_for_once(path, monkeypatch):
+    modes, connect = [], SqliteDatabase._connect
+    monkeypatch.setattr("equipoise.monitoring.store.sqlite.WAIT", 0.2)
+    monkeypatch.setattr(
+        SqliteDatabase, "_connect", lambda self, mode: modes.append(mode) or connect(self, mode)
+    )
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("PRAGMA locking_mode = EXCLUSIVE")
+        other.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(InputError, match="is in use by another program"):
+            eq.Monitor(path).check("hires")
+    assert modes == ["rw"]
+    assert eq.Monitor(path).check("hires").batches == 1
 
 
 def test_a_file_that_was_replaced_is_opened_again(path, tmp_path):

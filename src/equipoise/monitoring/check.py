@@ -35,6 +35,7 @@ SEQUENCE_TOLD = (
     "rates is the same in all batches."
 )
 SINCE_TOLD = "Since: when the bias left the limit, as an estimate."
+TIMES_TOLD = "Times: how often the alert was raised. Evidence near the threshold can raise and end an alert several times."
 Kind: TypeAlias = Literal["outside", "changed", "vanished", "too small", "inside"]
 KINDS: Mapping[Kind, str] = {
     "outside": "the evidence is strong enough that the limit does not hold in every batch",

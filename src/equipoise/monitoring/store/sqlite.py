@@ -73,29 +73,25 @@ class SqliteDatabase:
         with self._explained():
             if write:
                 return self._connect("rwc")
-            if not self._read_only and os.access(self.path, os.W_OK):
-                # Unlike a reader, the last one who may write removes the files that SQLite keeps beside the store.
-                connection = self._connect("rw")
+            # Unlike a reader, the last one who may write removes the files that SQLite keeps beside the store.
+            may = not self._read_only and os.access(self.path, os.W_OK)
+            for mode in ("rw", "ro") if may else ("ro",):
+                connection = self._connect(mode)
                 try:
-                    _patiently(connection, "PRAGMA query_only = ON")
+                    connection.execute("PRAGMA query_only = ON")
                     _patiently(connection, "PRAGMA schema_version")
-                except sqlite3.DatabaseError:
+                except sqlite3.DatabaseError as error:
                     connection.close()
+                    if not _has_no_room(error):
+                        raise
+                    refused = error
                 else:
                     return connection
-            connection = self._connect("ro")
-            try:
-                _patiently(connection, "PRAGMA schema_version")
-            except sqlite3.DatabaseError as error:
-                connection.close()
-                log = Path(f"{self.path}-wal")
-                said = ("unable to open", "readonly", "disk I/O", "full")
-                refused = any(words in str(error) for words in said)
-                if not refused or (log.exists() and log.stat().st_size):
-                    raise
-                # Nobody writes, and the folder has no place for the files that a reader keeps there.
-                return self._connect("ro&immutable=1")
-        return connection
+            log = Path(f"{self.path}-wal")
+            if log.exists() and log.stat().st_size:
+                raise refused
+            # Nobody writes, and the folder has no place for the files that a reader keeps there.
+            return self._connect("ro&immutable=1")
 
     def _connect(self, mode: str) -> sqlite3.Connection:
         return sqlite3.connect(
@@ -288,6 +284,11 @@ def _patiently(
                 raise
         # SQLite itself does not wait where a store is made.
         time.sleep(_BREATH / 10)
+
+
+def _has_no_room(error: sqlite3.DatabaseError) -> bool:
+    """Whether SQLite could not make the files that it keeps beside a store."""
+    return any(word in str(error) for word in ("unable to open", "readonly", "disk I/O", "full"))
 
 
 def _is_busy(error: sqlite3.DatabaseError) -> bool:

@@ -51,7 +51,7 @@ else:
 
 
 class _About(Mapping[str, Any]):
-    """Channels of the field ``about``; Altair takes 4 ms to make one of a text, and much less of this."""
+    """Channels of the field ``about``, which Altair would take much longer to make of texts."""
 
     def __getitem__(self, name: str) -> Any:
         return {"description": alt.Description, "tooltip": alt.Tooltip}[name]("about:N")

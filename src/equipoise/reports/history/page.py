@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING
 
 from equipoise.lattice import format_value
 from equipoise.measures.display import UNKNOWN, number, percent, whole
-from equipoise.monitoring.check import E_VALUE_TOLD, KINDS, SEQUENCE_TOLD, SINCE_TOLD, UB_TOLD
+from equipoise.monitoring.check import (
+    E_VALUE_TOLD,
+    KINDS,
+    SEQUENCE_TOLD,
+    SINCE_TOLD,
+    TIMES_TOLD,
+    UB_TOLD,
+)
 from equipoise.monitoring.moments import shown
 from equipoise.plain import Grid
 from equipoise.reports.charts.vega import CaptionedChart, Spec
@@ -207,10 +214,7 @@ def _alarms(history: History) -> list[Part]:
     lost: list[Part] = [paragraph(history.forgotten)] * bool(history.forgotten)
     if not history.alarms:
         return lost or [paragraph("No alert has been raised.")]
-    often = (
-        "Times: how often it was raised, since evidence near the threshold raises and ends alerts."
-    )
-    return [first_rows(history.alarm_grid(), whole=_WHOLE), note(often), *lost]
+    return [first_rows(history.alarm_grid(), whole=_WHOLE), note(TIMES_TOLD), *lost]
 
 
 def _events(history: History) -> list[Part]:

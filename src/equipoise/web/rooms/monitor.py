@@ -204,7 +204,14 @@ def _charts(made: History) -> dict[str, Any] | None:
 
 def present(ask: Ask, shown: dict[str, Any]) -> dict[str, Any]:
     """The time zone, what the columns of the findings mean, and the last periods as a table."""
-    from equipoise.monitoring.check import E_VALUE_TOLD, KINDS, SEQUENCE_TOLD, SINCE_TOLD, UB_TOLD
+    from equipoise.monitoring.check import (
+        E_VALUE_TOLD,
+        KINDS,
+        SEQUENCE_TOLD,
+        SINCE_TOLD,
+        TIMES_TOLD,
+        UB_TOLD,
+    )
 
     found = shown["findings"]
     # What is outside is called an alert where it is one.
@@ -218,6 +225,7 @@ def present(ask: Ask, shown: dict[str, Any]) -> dict[str, Any]:
         "zone": _zone(ask),
         "kinds": kinds,
         "ub_told": UB_TOLD,
+        "times_told": TIMES_TOLD,
         "columns_told": [E_VALUE_TOLD, SEQUENCE_TOLD, SINCE_TOLD],
         "limits": list(dict.fromkeys(finding["limits"] for finding in shown["findings"])),
         "last_periods": list(enumerate(shown["periods"]))[-_PERIODS:],
